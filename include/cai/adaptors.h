@@ -5,11 +5,12 @@
  * cai/memory.h is.
  *
  * These are plain functions with the callers' own signatures, which have no room for a #cai_status:
- * a failure is NULL, or is told to cai_on_failure(). They may be called from any thread until the
- * process ends, after Python and after the driver are gone; a free is then nothing.
+ * a failure returns NULL, or goes to the hook of cai_on_failure(). They may be called from any
+ * thread until the process ends, even after Python and the driver are unloaded; a free then does
+ * nothing.
  *
- * Memory is of the kind #CAI_KIND_DEFAULT, from cai_manager_of() the device, whatever is current.
- * It is known to cai_memory_find().
+ * Memory is of the kind #CAI_KIND_DEFAULT, from the device's manager (cai_manager_of()), whatever
+ * device is current. cai_memory_find() finds it.
  */
 /* clang-format off: the comments beside the fields are set by hand */
 #ifndef CAI_ADAPTORS_H
@@ -33,71 +34,70 @@ extern "C" {
 
 /** Allocates in the order of a stream: the alloc_fn of a CUDAPluggableAllocator.
  *
- * @param size    bytes; 0 gives NULL, and that is no failure
+ * @param size    bytes; 0 returns NULL, which is no failure
  * @param device  ordinal
- * @return the address; NULL on failure, which is told to cai_on_failure().
+ * @return the address; NULL on failure, which goes to the hook of cai_on_failure().
  * Since 0.1. */
 void *cai_torch_alloc(uint64_t size, int32_t device, void *stream);
 
-/** Frees in the order of a stream: the free_fn. What cai_torch_alloc() has not given, or was freed
- * already, is left alone: cai_on_failure() is told.
+/** Frees in the order of a stream: the free_fn. A pointer that is not from cai_torch_alloc(), or
+ * was freed already, is not freed: the failure goes to the hook of cai_on_failure().
  *
  * @param ptr     may be NULL
- * @param size    not needed
- * @param device  not needed
+ * @param size    ignored
+ * @param device  ignored
  * Since 0.1. */
 void cai_torch_free(void *ptr, uint64_t size, int32_t device, void *stream);
 
 /** Finds the allocation around an address: for set_base_alloc_fn.
  *
- * @param size  gets its bytes; may be NULL
- * @return its beginning; NULL for an address that is not libcai's, which is told to
- *         cai_on_failure().
+ * @param size  receives its bytes; may be NULL
+ * @return its beginning; NULL for an address that is not libcai's, a failure that goes to the hook
+ *         of cai_on_failure().
  * Since 0.1. */
 void *cai_torch_base(void *ptr, uint64_t *size);
 
-/** Says that what is queued on a stream by now uses memory of cai_torch_alloc(), which is not freed
- * before that is done: for set_record_stream_fn.
+/** Records that the work queued on a stream so far uses memory of cai_torch_alloc(). The memory is
+ * not freed before that work is complete. For set_record_stream_fn.
  *
- * @param ptr     the beginning of an allocation; NULL is nothing
- * @param stream  of any GPU; NULL, 1 and 2 are the memory's device's
+ * @param ptr     the beginning of an allocation; NULL does nothing
+ * @param stream  of any GPU; NULL, 1 and 2 mean streams of the memory's device
  * Since 0.1. */
 void cai_torch_record_stream(void *ptr, void *stream);
 
-/** Compares PyTorch's number of devices with libcai's, and tells cai_on_failure() if they differ:
- * for set_init_fn. Since 0.1. */
+/** Compares PyTorch's number of devices with libcai's. If they differ, the failure goes to the hook
+ * of cai_on_failure(). For set_init_fn. Since 0.1. */
 void cai_torch_init(int32_t device_count);
 
-/** Frees what is pending and gives back what is kept, on all devices that the functions here have
- * allocated on: for set_reset_fn, which torch.cuda.empty_cache() calls.
- * Since 0.1. */
+/** Runs the pending frees and releases cached memory, on all devices that these functions have
+ * allocated on. For set_reset_fn, which torch.cuda.empty_cache() calls. Since 0.1. */
 void cai_torch_reset(void);
 
 /* ---- CuPy --------------------------------------------------------------------------------- */
 
 /* For cupy.cuda.CFunctionAllocator, which passes no stream: memory is allocated and freed in the
- * order of the one that `param` is, as a cudaStream_t; NULL is the legacy default stream. The
- * allocator of libcai.cupy, in Python, follows CuPy's current stream.
+ * order of the stream `param`, a cudaStream_t; NULL is the legacy default stream. The allocator of
+ * libcai.cupy, in Python, follows CuPy's current stream.
  *
- * CuPy does not look for NULL but expects a C++ exception, which a C library has not to throw. So
- * its malloc function is cai_cupy_malloc(), of the same arguments as cai_cupy_alloc(), in the small
+ * CuPy does not check for NULL but expects a C++ exception, which a C library must not throw. So
+ * its malloc function is cai_cupy_malloc(), with the arguments of cai_cupy_alloc(), in the small
  * C++ library libcai_cupy.so beside this one; it throws std::bad_alloc on failure. */
 
 /** Allocates.
  *
  * @param param   stream, as above
- * @param size    bytes; 0 gives NULL, and that is no failure
+ * @param size    bytes; 0 returns NULL, which is no failure
  * @param device  ordinal
- * @return the address; NULL on failure, which is told to cai_on_failure().
+ * @return the address; NULL on failure, which goes to the hook of cai_on_failure().
  * Since 0.1. */
 void *cai_cupy_alloc(void *param, uint64_t size, int32_t device);
 
-/** Frees what cai_cupy_alloc() or cai_cupy_malloc() gave. Anything else is left alone, and
- * cai_on_failure() is told.
+/** Frees memory of cai_cupy_alloc() or cai_cupy_malloc(). Any other pointer is not freed: the
+ * failure goes to the hook of cai_on_failure().
  *
  * @param param   stream, as above
  * @param ptr     may be NULL
- * @param device  not needed
+ * @param device  ignored
  * Since 0.1. */
 void cai_cupy_free(void *param, void *ptr, int32_t device);
 

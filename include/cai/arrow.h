@@ -4,13 +4,13 @@
  * Arrays from Arrow's columns on a device, and the other way round.
  *
  * These are the Arrow C Data Interface and the Arrow C Device Data Interface, for one axis of
- * numbers: integers of 8 to 64 bits and float of 16 to 64. The memory is never copied. All else is
- * refused with the format or the member that is at fault. The structs are declared here unless
+ * numbers: integers of 8 to 64 bits and float of 16 to 64. The memory is never copied. Everything
+ * else fails, and the error names the format or the member. The structs are declared here unless
  * another header has done so, under the standard's own macros.
  *
  * A validity bitmap is a mask of bits (cai_dtype kind 't'): both count from the lowest bit of the
- * first byte, and a 1 is a valid element. Bits cannot begin within a byte, nor be made of bytes
- * here.
+ * first byte, and a 1 is a valid element. Bits cannot begin within a byte. Masks of bytes cannot be
+ * exported.
  *
  * A `sync_event` points to a CUevent: the array comes with that event (#CAI_STREAM_EVENT); NULL is
  * the same as #CAI_STREAM_NONE. Arrow's data is not to be written, so arrays of it are read-only.
@@ -98,14 +98,15 @@ struct ArrowDeviceArray {
 
 /* arrow.h: declarations begin */
 
-/** Makes an owned array of a column, which is moved into it: the column's release is called once,
- * when the last holder has let go and all kept uses are complete, on whatever thread that is. For a
+/** Makes an owned array of a column, and moves the column into it. The column's release is called
+ * once, on any thread, when the last reference is released and all kept uses are complete. For a
  * column of the plain C Data Interface, fill in a struct ArrowDeviceArray: device type CPU, id -1.
  *
  * @param schema  the type: a format of c C s S i I l L e f g. Not changed; still the caller's
- * @param column  on success its array.release is NULL, as Arrow marks what has been moved; on
- *                failure it is unchanged, and the caller's
- * @param out     the owned array, with one holder. A bitmap is its mask, unless null_count is 0
+ * @param column  on success its array.release is NULL, Arrow's mark of a moved column; on failure
+ *                it is unchanged, and the caller's
+ * @param out     the owned array; the caller owns one reference. A bitmap becomes its mask, unless
+ *                null_count is 0
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for another format, children, a dictionary, and a bitmap
  * that begins within a byte (offset no multiple of 8; entry mask); #CAI_ERR_DEVICE for a device
  *         that is neither CPU nor CUDA; #CAI_ERR_VALUE, with the entry; #CAI_ERR_MEMORY;
@@ -114,24 +115,24 @@ struct ArrowDeviceArray {
 cai_status cai_arrow_own(const struct ArrowSchema *schema, struct ArrowDeviceArray *column,
                          cai_array **out, cai_error *error);
 
-/** Says an array as a column, which holds it until its release is called, on any thread.
+/** Exports an array as a column. The column holds a reference to the array until its release is
+ * called, on any thread.
  *
  * If work may be pending, `stream` waits for it, and for kept uses, as for
- * cai_array_publish_event(), and an event is recorded there, which is the column's. Otherwise no
- * driver is called. The column's release waits for nothing: before it is called, the consumer's
- * work on the memory must be complete.
+ * cai_array_publish_event(), and an event is recorded there as the column's sync_event. Otherwise
+ * the driver is not called. The column's release does not wait: the consumer's work on the memory
+ * must be complete before it is called.
  *
  * @param array   valid, owned, of one axis, contiguous; its mask, if any, of bits and of its shape.
- *                If its device is CUDA with id -1, cai_array_locate() is asked for the id
- * @param stream  1, 2 or a CUstream, for the event; the array's own will do
- * @param schema  gets the type; may be NULL
- * @param column  gets the array; null_count is -1 if there is a mask
- * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a column cannot say it; #CAI_ERR_DEVICE for
- *         ROCm; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a
- *         borrowed array and for stream 0, too;
- *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); the rest as
- *         cai_array_locate() and cai_array_publish_event().
- * Since 0.1. */
+ *                If its device is CUDA with id -1, cai_array_locate() finds the id
+ * @param stream  1, 2 or a CUstream, for the event; may be the array's own
+ * @param schema  receives the type; may be NULL
+ * @param column  receives the array; null_count is -1 if there is a mask
+ * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a column cannot express the array;
+ *         #CAI_ERR_DEVICE for ROCm; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT, also for a borrowed array and for stream 0; #CAI_ERR_VALUE and
+ *         #CAI_ERR_VERSION as cai_array_validate(); the rest as cai_array_locate() and
+ *         cai_array_publish_event(). Since 0.1. */
 cai_status cai_arrow_write(const cai_array *array, uint64_t stream, struct ArrowSchema *schema,
                            struct ArrowDeviceArray *column, cai_error *error);
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /**
- * @file cai.hpp
- * cai.h for C++20: holders of arrays, and uses that end by themselves.
+ * @file cai.hpp cai.h for C++20: reference-counted arrays, and uses that end by RAII.
  *
- * All of it is compiled into the program that includes it, and calls the C functions; nothing here
+ * The header is compiled into the program that includes it, and calls the C functions. Nothing here
  * is part of the ABI, so do not pass these classes from one library to another: pass `cai_array *`.
- * What a function does, and with which status it may fail, cai.h says in full.
+ * cai.h documents in full what each function does, and with which status it fails.
  *
- * - What fails throws cai::error. Compiled without exceptions, it says why on standard error and
- *   aborts; there, the C functions themselves, cai::array::adopt() and cai::use::try_begin() are
- *   the way that returns a #cai_status.
+ * - Failures throw cai::error. Compiled without exceptions, they print the error to standard error
+ *   and abort; there, use the C functions themselves, cai::array::adopt() and
+ *   cai::use::try_begin(), which return a #cai_status.
  * - Nothing thrown here ever passes through C code.
- * - Objects are no more thread-safe than std::shared_ptr: several threads may hold the same array,
- *   each by a cai::array of its own.
+ * - Objects are as thread-safe as std::shared_ptr: several threads may hold the same array, each
+ *   with its own cai::array.
  */
 #ifndef CAI_CAI_HPP
 #define CAI_CAI_HPP
@@ -39,17 +38,17 @@
 #include <utility>
 
 namespace cai {
-// Two libraries in one process may have been compiled with two versions of this header: the name
-// changes with the layout of what is below.
+// Two libraries in one process may have been compiled with two versions of this header: this name
+// changes with the layout of the classes below.
 inline namespace v1 {
 
 // ---- Failure ------------------------------------------------------------------------------------
 
-/** Why a call failed: #cai_error as an exception. what() is the status' name and the message.
+/** Why a call failed: #cai_error as an exception. what() is the name of the status and the message.
  * Since 0.1. */
 class error : public std::runtime_error {
  public:
-  /** Takes a copy. May throw std::bad_alloc. */
+  /** Copies the error. May throw std::bad_alloc. */
   explicit error(const cai_error &raw)
       : std::runtime_error(std::string(cai_status_name(raw.status)) + ": " + raw.message),
         raw_(raw) {}
@@ -62,14 +61,14 @@ class error : public std::runtime_error {
   std::int32_t entry() const noexcept { return raw_.entry; }
   /** The axis, field, item or array at fault, or -1. */
   std::int32_t index() const noexcept { return raw_.index; }
-  /** All of it, to be handed on through C; valid as long as the exception. */
+  /** The whole #cai_error, to pass on through C; valid as long as the exception. */
   const cai_error &raw() const noexcept { return raw_; }
 
  private:
   cai_error raw_;
 };
 
-/** Throws `raw` as cai::error if `status` is not #CAI_OK; else `raw` is not looked at. Since 0.1.
+/** Throws `raw` as cai::error if `status` is not #CAI_OK; otherwise `raw` is not read. Since 0.1.
  *
  *     cai_error error;
  *     cai::check(cai_array_validate(x, &error), error);
@@ -84,9 +83,9 @@ inline void check(cai_status status, const cai_error &raw) {
 #endif
 }
 
-/** Takes a failure that nobody can be told of: of a guard that ended in a destructor, or of an
- * owner that threw. Runs on the thread where it happened, perhaps one of libcai's or of the
- * driver's: it must neither throw, nor call the driver, nor block. Since 0.1. */
+/** Receives a failure that no call can return: of a guard that ended in a destructor, or of an
+ * owner that threw. It runs on the thread where the failure happened, perhaps a thread of libcai or
+ * of the driver: it must not throw, call the driver, or block. Since 0.1. */
 using failure_hook = void (*)(const cai_error &failure) noexcept;
 
 namespace detail {
@@ -115,7 +114,7 @@ inline cai_status refuse(cai_error *error, cai_status status, const char *messag
 }
 
 #if defined(__cpp_exceptions)
-// What is being caught, as C is told it; `who` threw it.
+// The exception being handled, as a C error; `who` threw it.
 inline cai_error caught(const char *who) noexcept {
   cai_error raw{CAI_ERR_ARGUMENT, 0, CAI_ENTRY_NONE, -1, {}};
   try {
@@ -135,7 +134,7 @@ inline cai_error caught(const char *who) noexcept {
 }
 #endif
 
-// Runs `body`, which returns a status, where C waits for one: what it throws becomes one.
+// Runs `body`, which returns a status to C, and turns its exceptions into a status.
 template <class Body>
 cai_status as_status(const char *who, cai_error *error, Body &&body) noexcept {
 #if defined(__cpp_exceptions)
@@ -152,14 +151,14 @@ cai_status as_status(const char *who, cai_error *error, Body &&body) noexcept {
 #endif
 }
 
-// Calls a function of C's, whose last argument is the error, and throws what it fails with.
+// Calls a C function, whose last argument is the error, and throws its failure.
 template <class Function, class... Arguments>
 void call(Function function, Arguments... arguments) {
   cai_error raw;
   check(function(arguments..., &raw), raw);
 }
 
-// Likewise with an output before the error, which it returns.
+// Likewise for a function with an output before the error; returns that output.
 template <class Out, class Function, class... Arguments>
 Out ask(Function function, Arguments... arguments) {
   Out out{};
@@ -168,14 +167,14 @@ Out ask(Function function, Arguments... arguments) {
   return out;
 }
 
-// C takes the number of items as an int32_t; more than that it refuses in any case.
+// C functions take the number of items as an int32_t, and refuse larger numbers.
 template <class Item>
 std::int32_t count_of(std::span<Item> items) noexcept {
   constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
   return static_cast<std::int32_t>(items.size() < most ? items.size() : most);
 }
 
-// Runs `body`; nobody else can be told what it throws.
+// Runs `body`, and reports its exceptions, since no call can return them.
 template <class Body>
 void run_unheard(const char *who, Body &&body) noexcept {
   cai_error raw{};
@@ -186,7 +185,7 @@ void run_unheard(const char *who, Body &&body) noexcept {
   if (as_status(who, &raw, run) != CAI_OK) report(raw);
 }
 
-// The end of what give() gave: called, if it can be, and destroyed.
+// Ends an owner of give(): calls it, if it is callable, and destroys it.
 template <class Kept>
 void drop(void *context) noexcept {
   run_unheard("an owner", [&] {
@@ -195,8 +194,8 @@ void drop(void *context) noexcept {
   });
 }
 
-// Moves or copies `owner` to the heap, for a function of C's that takes it over by
-// `take(release, context)` or throws.
+// Moves or copies `owner` to the heap, for a C function that `take(release, context)` calls: it
+// takes over the owner, or throws.
 template <class Owner, class Take>
 auto give(Owner &&owner, Take &&take) {
   using Kept = std::decay_t<Owner>;
@@ -211,9 +210,9 @@ concept keepable = std::destructible<std::decay_t<Owner>>;
 
 }  // namespace detail
 
-/** Sets who is told of such failures, and of the library's own: cai_on_failure(), of the whole
- * process. nullptr: nobody is told of those, and these are printed on standard error, as at first.
- * Any thread. Returns the hook that was set before. Since 0.1. */
+/** Sets the hook for such failures of this header, and by cai_on_failure() for the library's, in
+ * the whole process. nullptr, the default: the header prints its failures to standard error, and
+ * the library drops its own. Any thread. Returns the previous hook. Since 0.1. */
 inline failure_hook on_failure(failure_hook hook) noexcept {
   if (!hook) hook = detail::print_failure;
   const auto pass_on = [](void *, const cai_error *failure) { detail::report(*failure); };
@@ -228,12 +227,13 @@ inline failure_hook on_failure(failure_hook hook) noexcept {
 
 // ---- Items of an index expression ---------------------------------------------------------------
 
-/** One index, as `a[i]`: the axis goes. Since 0.1. */
+/** One index, as `a[i]`: removes the axis. Since 0.1. */
 constexpr cai_slice index(std::int64_t i) noexcept {
   return {i, 0, 1, CAI_SLICE_INDEX, 0};
 }
 
-/** A range, as `a[start:stop:step]`; std::nullopt is what Python leaves out. Since 0.1. */
+/** A range, as `a[start:stop:step]`; std::nullopt stands for a bound left out in Python. Since
+ * 0.1. */
 constexpr cai_slice range(std::optional<std::int64_t> start = {},
                           std::optional<std::int64_t> stop = {}, std::int64_t step = 1) noexcept {
   return {start.value_or(0), stop.value_or(0), step,
@@ -248,19 +248,19 @@ inline constexpr cai_slice ellipsis{0, 0, 1, CAI_SLICE_ELLIPSIS, 0};
 
 // ---- Arrays -------------------------------------------------------------------------------------
 
-/** One holder of an owned #cai_array, or none: it is let go of when the object goes. A copy is
- * another holder of the same array. Functions other than those that take and give pointers need an
- * array to be held. Since 0.1. */
+/** A reference to an owned #cai_array, or empty. The destructor releases the reference; a copy adds
+ * a reference to the same array. Functions other than those that take and return pointers require
+ * that the object is not empty. Since 0.1. */
 class array {
  public:
-  /** Holds none. */
+  /** An empty object. */
   array() noexcept = default;
 
-  /** Takes over the caller's holder of an owned array, as C functions give it; or nullptr. */
+  /** Takes over the caller's reference to an owned array, as C functions return it; or nullptr. */
   [[nodiscard]] static array adopt(cai_array *owned) noexcept { return array(owned); }
 
-  /** Adds a holder to an owned array, or nullptr; the caller's is still the caller's. The struct
-   * must lie in its owner's block, as all that libcai makes do: not a copy of it on the stack.
+  /** Adds a reference to an owned array, or nullptr; the caller keeps its own reference. The struct
+   * must be in its owner's block, as all arrays that libcai makes are: not a copy on the stack.
    * Throws #CAI_ERR_ARGUMENT for a borrowed array. */
   [[nodiscard]] static array retain(const cai_array *held) {
     if (held && !held->owner) {
@@ -271,14 +271,14 @@ class array {
     return array(const_cast<cai_array *>(held));
   }
 
-  /** Makes an owned array, as cai_array_own(): `owner` is moved or copied to the heap, and dropped
-   * once, when the last holder has let go and all kept uses are complete, on whatever thread that
-   * happens. If it can be called with no arguments, it is called, and then destroyed: a lambda that
-   * frees; else it is destroyed: a std::shared_ptr. What it throws goes to on_failure().
+  /** Makes an owned array, as cai_array_own(). `owner` is moved or copied to the heap, and ended
+   * once, on any thread, when the last reference is released and all kept uses are complete. If it
+   * can be called with no arguments, as a lambda that frees, it is called and then destroyed;
+   * otherwise, as a std::shared_ptr, it is only destroyed. Its exceptions go to on_failure().
    *
    * @param borrowed  valid; its own owner, if any, is not touched
-   * @throws error as cai_array_own(), std::bad_alloc, and what moving `owner` throws; it is then
-   *         destroyed if it was moved, and never called */
+   * @throws error as cai_array_own(), std::bad_alloc, and exceptions of moving `owner`; `owner` is
+   *         then destroyed if it was moved, and never called */
   template <detail::keepable Owner>
   [[nodiscard]] static array own(const cai_array &borrowed, Owner &&owner) {
     return detail::give(std::forward<Owner>(owner), [&](auto release, void *context) {
@@ -294,13 +294,14 @@ class array {
   }
   ~array() { cai_array_release(array_); }
 
-  /** The array, for C functions: borrowed from this object; nullptr if none is held. */
+  /** The array, for C functions: borrowed from this object; nullptr if it is empty. */
   const cai_array *get() const noexcept { return array_; }
 
-  /** Gives the holder to the caller, who ends it with cai_array_release(); then none is held. */
+  /** Returns the reference to the caller, who must call cai_array_release(). The object is then
+   * empty. */
   [[nodiscard]] cai_array *release() noexcept { return std::exchange(array_, nullptr); }
 
-  /** Lets go, without waiting for the destructor. */
+  /** Releases the reference now. */
   void reset() noexcept { cai_array_release(std::exchange(array_, nullptr)); }
 
   explicit operator bool() const noexcept { return array_ != nullptr; }
@@ -320,8 +321,8 @@ class array {
   /** Whether the memory must not be written. */
   bool is_readonly() const noexcept { return (array_->flags & CAI_FLAG_READONLY) != 0; }
 
-  /** A view, as cai_array_slice(): `x.slice({cai::range({}, {}, 2), cai::index(-1)})`. Throws as
-   * that fails; so do the other views. */
+  /** A view, as cai_array_slice(): `x.slice({cai::range({}, {}, 2), cai::index(-1)})`. This and the
+   * other views throw the failure of their C function. */
   [[nodiscard]] array slice(std::span<const cai_slice> items) const {
     return made(cai_array_slice, items.data(), detail::count_of(items));
   }
@@ -340,8 +341,8 @@ class array {
   /** A view with its axes reversed: cai_array_transpose(). */
   [[nodiscard]] array transpose() const { return transposed(nullptr); }
 
-  /** Likewise with axis i being axis axes[i] of the array. Throws #CAI_ERR_ARGUMENT also if there
-   * are not as many as the array has. */
+  /** A view whose axis i is axis axes[i] of the array. Throws #CAI_ERR_ARGUMENT also if the number
+   * of axes differs from the array's. */
   [[nodiscard]] array transpose(std::span<const std::int32_t> axes) const {
     if (axes.size() != shape().size()) {
       check(
@@ -363,16 +364,17 @@ class array {
     return broadcast(std::span(shape.begin(), shape.size()));
   }
 
-  /** Lets go once all that is queued on `stream` by now is complete: cai_array_release_on(). Then
-   * none is held. If `stream` is being captured, the graph takes the holder over. Throws as that
-   * fails; the array is then still held. */
+  /** Releases the reference once all work queued on `stream` so far is complete:
+   * cai_array_release_on(). The object is then empty. If `stream` is being captured, the graph
+   * takes over the reference. Throws the failure of that function, and then keeps the reference. */
   void release_on(std::uint64_t stream) {
     detail::call(cai_array_release_on, array_, stream);
     array_ = nullptr;
   }
 
-  /** Producer's side: a view that comes with `target`, which waits for `streams`:
-   * cai_array_publish(). `target` must live as long as the view. Throws as that fails. */
+  /** Producer's side: returns a view that comes with `target`, which waits for `streams`:
+   * cai_array_publish(). `target` must live as long as the view. Throws the failure of that
+   * function. */
   [[nodiscard]] array publish(std::span<const std::uint64_t> streams, std::uint64_t target) const {
     return made(cai_array_publish, streams.data(), detail::count_of(streams), target);
   }
@@ -381,14 +383,15 @@ class array {
     return publish(std::span(streams.begin(), streams.size()), target);
   }
 
-  /** Producer's side: a view that comes with an event, recorded on `stream`, which may then go:
-   * cai_array_publish_event(). Throws as that fails. */
+  /** Producer's side: returns a view that comes with an event recorded on `stream`, which may then
+   * be destroyed: cai_array_publish_event(). Throws the failure of that function. */
   [[nodiscard]] array publish_event(std::uint64_t stream) const {
     return made(cai_array_publish_event, stream);
   }
 
-  /** Producer's side: before work on `stream` that reads or (`access`, CAI_ACCESS_*) writes an
-   * array that others may have used: cai_array_reclaim(). Throws as that fails. */
+  /** Producer's side: call it before work on `stream` that reads or (`access`, CAI_ACCESS_*) writes
+   * an array that others may have used: cai_array_reclaim(). Throws the failure of that
+   * function. */
   void reclaim(std::uint64_t stream, std::uint32_t access = CAI_ACCESS_DEFAULT) const {
     detail::call(cai_array_reclaim, array_, stream, access);
   }
@@ -412,7 +415,7 @@ class array {
 
 // ---- Uses ---------------------------------------------------------------------------------------
 
-/** How arrays are used: #cai_use_options with names and defaults. Since 0.1.
+/** Options of a use: #cai_use_options with names and defaults. Since 0.1.
  *
  *     cai::use guard(stream, x, y, cai::options{.access = CAI_ACCESS_READ});
  */
@@ -420,11 +423,10 @@ struct options {
   std::uint32_t order = CAI_ORDER_BOTH;      /**< CAI_ORDER_* */
   std::uint32_t access = CAI_ACCESS_DEFAULT; /**< CAI_ACCESS_* */
   std::uint32_t flags = 0;                   /**< CAI_USE_* */
-  /** One CAI_ACCESS_* for each array, in the place of `access`; NULL: none. Read during the call.
-   */
+  /** One CAI_ACCESS_* for each array, which replaces `access`, or NULL. Read during the call. */
   const std::uint32_t *accesses = nullptr;
 
-  /** As C takes it. */
+  /** The C struct. */
   constexpr operator cai_use_options() const noexcept {
     return {sizeof(cai_use_options), order, access, flags, accesses};
   }
@@ -432,7 +434,8 @@ struct options {
 
 namespace detail {
 
-// An array as an argument: a cai::array that stays, or a cai_array by pointer or reference.
+// An array as an argument: a cai::array that is no temporary, or a cai_array by pointer or
+// reference.
 inline const cai_array *pointer_to(const array &value) noexcept {
   return value.get();
 }
@@ -448,7 +451,7 @@ concept lasting_array = requires(Argument &&value) {
   pointer_to(value);
 } && (std::is_lvalue_reference_v<Argument> || std::is_pointer_v<std::remove_cvref_t<Argument>>);
 
-// One that is used in its own way.
+// An array with its own access.
 struct accessed {
   const cai_array *array;
   std::uint32_t access;
@@ -472,22 +475,22 @@ inline constexpr bool arrays_then_options<First, Others...> =
 
 }  // namespace detail
 
-/** For cai::use: the array is only read, whatever the options say of the others. Since 0.1. */
+/** For cai::use: the array is only read, whatever the options say. Since 0.1. */
 template <detail::lasting_array Array>
 detail::accessed reads(Array &&array) noexcept {
   return {detail::pointer_to(array), CAI_ACCESS_READ};
 }
 
-/** For cai::use: the array is written, and read perhaps. Since 0.1. */
+/** For cai::use: the array is written, and may be read. Since 0.1. */
 template <detail::lasting_array Array>
 detail::accessed writes(Array &&array) noexcept {
   return {detail::pointer_to(array), CAI_ACCESS_WRITE};
 }
 
-/** Finds the one stream on which arrays can be used with no event at all, the producer's own:
+/** Returns the one stream on which arrays can be used without any event, the producer's own:
  * cai_arrays_same_stream().
- * @return 1, 2 or a CUstream; none if no array asks for any
- * @throws error as that fails. Since 0.1. */
+ * @return 1, 2 or a CUstream; std::nullopt if no array names a stream
+ * @throws error with the failure of that function. Since 0.1. */
 [[nodiscard]] inline std::optional<std::uint64_t> same_stream(
     std::span<const cai_array *const> arrays) {
   cai_error raw;
@@ -500,33 +503,35 @@ detail::accessed writes(Array &&array) noexcept {
   return stream == 0 ? std::nullopt : std::optional(stream);
 }
 
-/** Likewise: `cai::same_stream(x, y)`, of what cai::use takes without reads() and writes(). */
+/** Likewise: `cai::same_stream(x, y)`, with the arrays that cai::use takes, without reads() and
+ * writes(). */
 template <detail::lasting_array... Arrays>
 [[nodiscard]] std::optional<std::uint64_t> same_stream(Arrays &&...arrays) {
   const cai_array *const pointers[] = {detail::pointer_to(arrays)...};
   return same_stream(std::span(pointers));
 }
 
-/** Arrays in use on a stream, from the constructor, cai_use_begin(), to end() or the destructor,
- * cai_use_end(): on every path, exceptions too.
+/** A use of arrays on a stream. The constructor begins it, cai_use_begin(); end() or the destructor
+ * ends it, cai_use_end(), on every path, exceptions too.
  *
  *     {
  *       cai::use guard(stream, cai::reads(x), cai::writes(y));
  *       launch_my_kernels(stream);  // on this stream, and on no other
  *     }
  *
- * The arrays are not held: their owners must outlive the guard. Up to 8 of them need no memory. A
- * guard that was moved from does nothing. The stream must live until the use is over. Since 0.1. */
+ * The guard holds no references: the arrays' owners must outlive it. Up to 8 arrays need no
+ * allocation. A guard that was moved from does nothing. The stream must live until the use is over.
+ * Since 0.1. */
 class use {
  public:
-  /** Not open. */
+  /** A guard with no open use. */
   use() noexcept = default;
 
   /** Begins: `cai::use guard(stream, arrays..., options)`. Each array is a cai::array that is no
-   * temporary, a `cai_array`, a pointer to one, or what cai::reads() or cai::writes() returns of
-   * these; cai::options may come last: its `accesses`, or else `access`, are those of the arrays
-   * that say none.
-   * @throws error as cai_use_begin() fails; nothing has begun then */
+   * temporary, a `cai_array`, a pointer to one, or the result of cai::reads() or cai::writes() for
+   * one of these. cai::options may come last: its `accesses`, or else its `access`, apply to the
+   * arrays without reads() or writes().
+   * @throws error with the failure of cai_use_begin(); no use is open then */
   template <class... Arguments>
     requires detail::arrays_then_options<Arguments...>
   explicit use(std::uint64_t stream, Arguments &&...arguments) {
@@ -558,12 +563,12 @@ class use {
     begin_or_throw(std::span(arrays, count), stream, how);
   }
 
-  /** Likewise, for as many arrays as there are; the span itself need not stay. */
+  /** Likewise, for any number of arrays; the span need not outlive the call. */
   use(std::span<const cai_array *const> arrays, std::uint64_t stream, const options &how = {}) {
     begin_or_throw(arrays, stream, how);
   }
 
-  /** Begins, and throws nothing: for a guard that is not open, else #CAI_ERR_ARGUMENT.
+  /** Begins without throwing. If the guard has an open use already, it returns #CAI_ERR_ARGUMENT.
    * @param error  may be NULL
    * @return as cai_use_begin() */
   [[nodiscard]] cai_status try_begin(std::span<const cai_array *const> arrays, std::uint64_t stream,
@@ -580,8 +585,8 @@ class use {
   }
 
   /** Ends the use; does nothing if none is open.
-   * @throws error as cai_use_end() fails. The use is then still open: end it again, or the
-   *         destructor does what it can */
+   * @throws error with the failure of cai_use_end(). The use is then still open: end it again, or
+   *         the destructor ends it as far as it can */
   void end() {
     cai_error raw;
     check(try_end(&raw), raw);
@@ -594,7 +599,7 @@ class use {
 
   /** Ends a use whose work is complete, or was never queued: cai_use_finish().
    * @param wait  whether the host waits for the stream first
-   * @throws error as that fails; the use is then still open */
+   * @throws error with the failure of that function; the use is then still open */
   void finish(bool wait) {
     cai_error raw;
     check(try_finish(wait, &raw), raw);
@@ -605,13 +610,13 @@ class use {
     return closed(active_ ? cai_use_finish(&use_, wait, error) : cai_status{CAI_OK});
   }
 
-  /** Whether arrays are in use. */
+  /** Whether a use is open. */
   explicit operator bool() const noexcept { return active_; }
 
   use(const use &) = delete;
   use &operator=(const use &) = delete;
   use(use &&other) noexcept : use_(other.use_), active_(std::exchange(other.active_, false)) {}
-  /** Ends what this guard has in use, as the destructor does. */
+  /** Ends this guard's own use first, as the destructor does. */
   use &operator=(use &&other) noexcept {
     if (this != &other) {
       end_somehow();
@@ -621,9 +626,9 @@ class use {
     return *this;
   }
 
-  /** Ends the use. Should that fail, the failure goes to on_failure(), and the host waits for the
-   * stream; where it cannot, cai_use_abandon() keeps the memory safe all the same, and
-   * cai_drain() with `wait` is due before anybody else uses the arrays. */
+  /** Ends the use. If that fails, the failure goes to on_failure(), and the host waits for the
+   * stream. If the host cannot wait, cai_use_abandon() keeps the memory safe; call cai_drain() with
+   * `wait` before other code uses the arrays. */
   ~use() { end_somehow(); }
 
  private:

@@ -3,9 +3,9 @@
  * @file cccl.hpp
  * A device's memory manager as a memory resource of CCCL (`cuda::mr`), and so of RMM.
  *
- * Header-only, as cai.hpp. It needs CCCL 3.0 or newer and CUDA's headers, a C++ compiler of the
- * host's or nvcc, and no CUDA library. For CCCL 3.0 and 3.1, define
- * LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE as it asks.
+ * Header-only, as cai.hpp. It needs CCCL 3.0 or newer, CUDA's headers, and a host C++ compiler or
+ * nvcc; it needs no CUDA library. For CCCL 3.0 and 3.1, define
+ * LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE, which they require.
  *
  *     cai::memory_resource pool{0};                   // GPU 0, its libcai manager
  *     cuda::mr::any_resource<cuda::mr::device_accessible> any{pool};
@@ -33,10 +33,11 @@
 namespace cai {
 inline namespace v1 {
 
-/** No memory is left: what code of CCCL's and RMM's catches, with libcai's reason. Since 0.1. */
+/** Out of memory: the exception that code of CCCL and RMM catches, with libcai's error. Since
+ * 0.1. */
 class out_of_memory : public std::bad_alloc {
  public:
-  /** Takes a copy. */
+  /** Copies the error. */
   explicit out_of_memory(const cai_error &raw) noexcept : raw_(raw) {}
   const char *what() const noexcept override { return raw_.message; }
   const cai_error &raw() const noexcept { return raw_; }
@@ -46,19 +47,19 @@ class out_of_memory : public std::bad_alloc {
 };
 
 /** A memory resource that allocates one kind of memory (CAI_KIND_*) from one libcai manager. Copies
- * are of the same manager; two are equal if memory of one can be freed by the other. All functions
- * may be called by several threads at a time. Allocation throws cai::out_of_memory if there is no
- * memory, else cai::error. Since 0.1. */
+ * use the same manager. Two resources are equal if each can free the memory of the other. All
+ * functions may be called by several threads at a time. Allocation throws cai::out_of_memory if
+ * memory is short; for other failures it throws cai::error. Since 0.1. */
 template <std::uint32_t Kind>
 class memory_resource_of {
  public:
   static constexpr std::size_t default_alignment = 256;
 
-  /** Allocates from the manager that a GPU has now: see cai_manager_of(). */
+  /** Allocates from the GPU's current manager, see cai_manager_of(). */
   explicit memory_resource_of(std::int32_t device)
       : memory_resource_of(of_device({CAI_DEVICE_CUDA, device})) {}
 
-  /** Allocates from a manager; adds a holder to it. */
+  /** Allocates from a manager; adds a reference to it. */
   explicit memory_resource_of(cai_manager *manager) : manager_(retained(manager)) {
     cai_error error;
     cai_stream *made = nullptr;
@@ -71,14 +72,13 @@ class memory_resource_of {
 
   // ---- In the order of a stream ----
 
-  /** Allocates; the memory is for the stream, and for what comes after it. nullptr for 0 bytes. */
+  /** Allocates for the stream, and for work ordered after it. Returns nullptr for 0 bytes. */
   void *allocate(::cuda::stream_ref stream, std::size_t bytes,
                  std::size_t alignment = default_alignment) {
     return give(wrapped(stream).get(), bytes, alignment);
   }
 
-  /** Frees what this resource, or an equal one, has given. What cannot be done is told to
-   * cai::on_failure(). */
+  /** Frees memory of this resource, or of an equal one. Failures go to cai::on_failure(). */
   void deallocate(::cuda::stream_ref stream, void *pointer, std::size_t,
                   std::size_t = default_alignment) noexcept {
     take(pointer, value_of(stream));
@@ -111,7 +111,7 @@ class memory_resource_of {
     return pointer;
   }
 
-  /** Frees memory that nobody uses any more, in the order of the legacy default stream. */
+  /** Frees memory that is no longer in use, in the order of the legacy default stream. */
   void deallocate_sync(void *pointer, std::size_t, std::size_t = default_alignment) noexcept {
     take(pointer, 1);
   }
@@ -124,7 +124,7 @@ class memory_resource_of {
     deallocate_sync(pointer, bytes, alignment);
   }
 
-  /** The manager; the resource holds it. */
+  /** The manager; the resource holds a reference to it. */
   cai_manager *manager() const noexcept { return manager_.get(); }
 
   friend bool operator==(const memory_resource_of &a, const memory_resource_of &b) noexcept {
@@ -196,7 +196,7 @@ class memory_resource_of {
     cai_memory_info info{};
     info.struct_size = sizeof info;
     check(cai_memory_describe(memory, &info, &error), error);
-    // Its one holder is the address, until that is given back.
+    // The address stands for the one reference, until it is freed.
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(info.data));
   }
 
@@ -218,7 +218,8 @@ class memory_resource_of {
     cai_memory_release(memory);
   }
 
-  // Sets the stream in whose order the memory is freed. Where that fails, it stays the one before.
+  // Sets the stream in whose order the memory is freed. If that fails, it stays the previous
+  // stream.
   void free_after(cai_memory *memory, std::uint64_t stream) const noexcept {
     cai_error error;
     cai_memory_info info{};
@@ -242,7 +243,7 @@ class memory_resource_of {
 using memory_resource = memory_resource_of<CAI_KIND_DEFAULT>;
 /** Memory that migrates. Since 0.1. */
 using managed_memory_resource = memory_resource_of<CAI_KIND_MANAGED_GLOBAL>;
-/** The host's memory, which kernels use where it is. Since 0.1. */
+/** Host memory, which kernels use in place. Since 0.1. */
 using mapped_memory_resource = memory_resource_of<CAI_KIND_MAPPED>;
 
 }  // namespace v1

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file dlpack_abi.h
- * The structs of DLPack 1.3, for those who have not DLPack's own header.
+ * The structs of DLPack 1.3, for programs without DLPack's own header.
  *
- * Names, layout and values are DLPack's (https://dmlc.github.io/dlpack), and so is the macro that
- * guards them: whoever wants DLPack's own header, 1.3 or newer, includes it first, and nothing is
- * declared here.
+ * Names, layout and values are DLPack's (https://dmlc.github.io/dlpack), and so is the include
+ * guard: to use DLPack's own header, 1.3 or newer, include it first, and this file declares
+ * nothing.
  */
 /* clang-format off: the comments beside the fields are set by hand */
 #ifndef DLPACK_DLPACK_H_
@@ -38,10 +38,10 @@ extern "C" {
 
 /* dlpack_abi.h: declarations begin */
 
-/** Of another major, all that may be done with a tensor is to call its deleter. */
+/** A version. Of a tensor of another major, only the deleter may be called. */
 typedef struct {
   uint32_t major; /**< changes with the layout */
-  uint32_t minor; /**< changes with the values that there are */
+  uint32_t minor; /**< changes with the set of values */
 } DLPackVersion;
 
 /** Kinds of device. cai_array.device_type has the same numbers. */
@@ -99,7 +99,7 @@ typedef struct {
   uint16_t lanes; /**< of a vector; else 1 */
 } DLDataType;
 
-/** A tensor that owns nothing, and does not say whether it may be written. */
+/** A tensor that owns nothing, and does not tell whether it may be written. */
 typedef struct {
   void *data; /**< in the device's address space; NULL if there are no elements */
   DLDevice device;
@@ -110,7 +110,7 @@ typedef struct {
   uint64_t byte_offset; /**< of the first element from `data` */
 } DLTensor;
 
-/** A tensor that owns its memory: the form of before 1.0, which cannot say that it is read-only. */
+/** A tensor that owns its memory: the struct used before 1.0, which has no read-only flag. */
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void *manager_ctx;                             /**< the producer's */
@@ -127,38 +127,38 @@ typedef struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/** Makes a tensor of the producer's; 0 on success, else `set_error` was called. */
+/** Allocates a tensor by the producer; returns 0 on success, else has called `set_error`. */
 typedef int (*DLPackManagedTensorAllocator)(DLTensor *prototype, DLManagedTensorVersioned **out,
                                             void *error_ctx,
                                             void (*set_error)(void *error_ctx, const char *kind,
                                                               const char *message));
 
-/** Exports a Python object. As the next four: 0 on success, else -1 and a Python exception; the
- * stream is nobody's affair but the caller's, see DLPackCurrentWorkStream. */
+/** Exports a Python object. Like the next four, it returns 0 on success, else -1 with a Python
+ * exception set. It orders no stream: the caller must, see DLPackCurrentWorkStream. */
 typedef int (*DLPackManagedTensorFromPyObjectNoSync)(void *py_object,
                                                      DLManagedTensorVersioned **out);
 
 /** Exports a Python object for as long as control does not return to its owner. */
 typedef int (*DLPackDLTensorFromPyObjectNoSync)(void *py_object, DLTensor *out);
 
-/** Says on which stream the producer works now; NULL is the legacy default stream. */
+/** Returns the producer's current stream; NULL is the legacy default stream. */
 typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type, int32_t device_id,
                                        void **out_current_stream);
 
-/** Makes a Python object of a tensor, which it takes over. */
+/** Makes a Python object from a tensor, and takes over the tensor. */
 typedef int (*DLPackManagedTensorToPyObjectNoSync)(DLManagedTensorVersioned *tensor,
                                                    void **out_py_object);
 
-/** What is the same in every version of DLPackExchangeAPI. */
+/** The members that are the same in every version of DLPackExchangeAPI. */
 typedef struct DLPackExchangeAPIHeader {
   DLPackVersion version;
   struct DLPackExchangeAPIHeader *prev_api; /**< a table of an older major, or NULL */
 } DLPackExchangeAPIHeader;
 
-/** A type's functions for exchange without Python: a static table in a capsule of the name
- * "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
- * `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int,
- * since any number may be there. */
+/** A type's functions for exchange without Python calls: a static table in a capsule named
+ * "dlpack_exchange_api", in the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 the
+ * attribute was `__c_dlpack_exchange_api__`, and some libraries store the address there as an int.
+ * libcai accepts no int, since it may be any number. */
 typedef struct DLPackExchangeAPI {
   DLPackExchangeAPIHeader header;
   DLPackManagedTensorAllocator managed_tensor_allocator;

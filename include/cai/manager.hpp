@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /**
  * @file manager.hpp
- * Managers of memory, cai/memory.h, for C++20: to use, to put around each other, and to write.
+ * Memory managers, cai/memory.h, for C++20: to use, to wrap and to implement them.
  *
  * The rules at the head of cai/cai.hpp and cai/device.hpp hold here too.
  */
@@ -37,86 +37,87 @@ std::int32_t ask_again(void *context, std::uint64_t size, std::uint64_t attempt)
 
 }  // namespace detail
 
-/** Memory that is out, of manager::outstanding(): #cai_allocation that stays. Since 0.1. */
+/** An allocation that is not freed, of manager::outstanding(): a copy of #cai_allocation. Since
+ * 0.1. */
 struct allocation {
   std::uint32_t kind = CAI_KIND_NONE; /**< CAI_KIND_* */
   std::uint64_t data = 0;             /**< address */
   std::uint64_t size = 0;             /**< bytes */
-  std::uint64_t stream = 0;           /**< that it was allocated on */
-  double seconds = 0;                 /**< when, since the manager was made */
-  std::string caller;                 /**< who, if that is known */
+  std::uint64_t stream = 0;           /**< the stream that it was allocated on */
+  double seconds = 0;                 /**< time of the allocation, since the manager was created */
+  std::string caller;                 /**< the caller, if known */
 };
 
 /** Options of manager::pool(): #cai_pool_params with names and defaults. Since 0.1. */
 struct pool_options {
   std::uint32_t flags = 0;     /**< CAI_POOL_* */
-  std::uint64_t initial = 0;   /**< bytes that it holds from the beginning */
-  std::uint64_t maximum = 0;   /**< bytes that it never exceeds; 0: the device's */
-  std::uint64_t threshold = 0; /**< bytes that it keeps when they are freed; UINT64_MAX: all */
+  std::uint64_t initial = 0;   /**< bytes that the pool allocates at creation */
+  std::uint64_t maximum = 0;   /**< the most bytes that the pool may have; 0: the device's limit */
+  std::uint64_t threshold = 0; /**< freed bytes that the pool caches; UINT64_MAX: all */
 };
 
-/** A manager at work for one device: #cai_manager. What is const here leaves the manager, not its
- * memory, as it is. Since 0.1.
+/** A manager of one device: #cai_manager. A const function does not change which manager the object
+ * refers to. Since 0.1.
  *
  *     const auto pool = cai::manager::pool(device);
  *     cai::manager::limiting(cai::manager::tracking(pool), 1 << 30).install();
  */
 class manager : public handle<cai_manager, cai_manager_retain, cai_manager_release> {
  public:
-  /** Holds none. */
+  /** An empty object. */
   manager() noexcept = default;
 
-  /** Makes one by its name or its library: cai_manager_create().
-   * @param upstream  what it is put around; may hold none
-   * @param params    as C has it; may be nullptr */
+  /** Creates a manager by its name or its library: cai_manager_create().
+   * @param upstream  the manager to wrap; may be empty
+   * @param params    the C struct of params; may be nullptr */
   manager(const std::string &name, const cai::device &of, const manager &upstream = {},
           const void *params = nullptr)
       : handle(detail::ask<cai_manager *>(cai_manager_create, detail::c_text(name), params,
                                           cai_device(of), upstream.get())) {}
 
-  /** Takes over the caller's holder, as C functions give it; or nullptr. */
+  /** Takes over the caller's reference, as C functions return it; or nullptr. */
   [[nodiscard]] static manager adopt(cai_manager *held) noexcept { return manager(held); }
-  /** Adds a holder; the caller's, if it has one, is still the caller's. */
+  /** Adds a reference; the caller keeps its own. */
   [[nodiscard]] static manager retain(cai_manager *held) noexcept {
     return manager(retained(held));
   }
 
-  /** A device's: cai_manager_of(). */
+  /** A device's manager: cai_manager_of(). */
   [[nodiscard]] static manager of(const cai::device &device) {
     return manager(detail::ask<cai_manager *>(cai_manager_of, cai_device(device)));
   }
-  /** Chooses by name that of every GPU that has none yet: cai_manager_choose(). */
+  /** Chooses by name the manager of every GPU that has none yet: cai_manager_choose(). */
   static void choose(const std::string &name) {
     detail::call(cai_manager_choose, detail::c_text(name));
   }
 
-  /** A pool of its own, with memory in the order of streams. */
+  /** A manager with its own pool of stream-ordered memory. */
   [[nodiscard]] static manager pool(const cai::device &of, const pool_options &how = {}) {
     const cai_pool_params params{sizeof params, how.flags,     how.initial,
                                  how.maximum,   how.threshold, 0};
     return manager("pool", of, {}, &params);
   }
-  /** Around `upstream`: counts, see statistics(). */
+  /** Wraps `upstream`, and counts allocations, see statistics(). */
   [[nodiscard]] static manager counting(const manager &upstream) {
     return around(upstream, "statistics");
   }
-  /** Around `upstream`: refuses what exceeds `limit` bytes that are out. */
+  /** Wraps `upstream`, and fails allocations beyond `limit` allocated bytes. */
   [[nodiscard]] static manager limiting(const manager &upstream, std::uint64_t limit) {
     const cai_limit_params params{sizeof params, 0, limit};
     return around(upstream, "limiting", &params);
   }
-  /** Around `upstream`: knows what is out, see outstanding(). */
+  /** Wraps `upstream`, and lists what is allocated, see outstanding(). */
   [[nodiscard]] static manager tracking(const manager &upstream) {
     return around(upstream, "tracking");
   }
-  /** Around `upstream`: appends a line for each call to a file, #cai_log_params. */
+  /** Wraps `upstream`, and appends a line for each call to a file, #cai_log_params. */
   [[nodiscard]] static manager logging(const manager &upstream, const std::string &path) {
     const cai_log_params params{sizeof params, 0,      detail::c_text(path), nullptr, nullptr,
                                 nullptr,       nullptr};
     return around(upstream, "logging", &params);
   }
-  /** Likewise by `write(line)`, on any thread; it must outlive the manager, and with it the memory
-   * that that gives. What it throws goes to on_failure(). */
+  /** Likewise, but calls `write(line)`, on any thread. `write` must outlive the manager and the
+   * manager's memory. Its exceptions go to on_failure(). */
   template <class Write>
     requires std::is_object_v<Write> && std::invocable<Write &, std::string_view>
   [[nodiscard]] static manager logging(const manager &upstream, Write &write) {
@@ -124,7 +125,7 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
         sizeof params, 0, nullptr, detail::log_line<Write>, nullptr, address_of(write), nullptr};
     return around(upstream, "logging", &params);
   }
-  /** Likewise by a function that is moved to the heap, and destroyed with the manager. */
+  /** Likewise with a function that is moved to the heap, and destroyed with the manager. */
   template <class Write>
     requires(!std::is_lvalue_reference_v<Write>) && std::invocable<Write &, std::string_view>
   [[nodiscard]] static manager logging(const manager &upstream, Write &&write) {
@@ -136,9 +137,9 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
     static_cast<void>(kept.release());  // the manager's now
     return made;
   }
-  /** Around `upstream`: asks `bool retry(size, attempt)` whether to try once more when memory is
-   * short, #cai_retry_params. It must outlive the manager; if it throws, which goes to
-   * on_failure(), that is a no. */
+  /** Wraps `upstream`, and calls `bool retry(size, attempt)` when memory is short, to ask whether
+   * to try again, #cai_retry_params. `retry` must outlive the manager. If it throws, the exception
+   * goes to on_failure(), and counts as false. */
   template <class Retry>
     requires std::is_object_v<Retry> &&
              std::is_invocable_r_v<bool, Retry &, std::uint64_t, std::uint64_t>
@@ -147,7 +148,7 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
                                   nullptr};
     return around(upstream, "retrying", &params);
   }
-  /** Likewise by a function that is moved to the heap, and destroyed with the manager. */
+  /** Likewise with a function that is moved to the heap, and destroyed with the manager. */
   template <class Retry>
     requires(!std::is_lvalue_reference_v<Retry>) &&
             std::is_invocable_r_v<bool, Retry &, std::uint64_t, std::uint64_t>
@@ -160,46 +161,46 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
     return made;
   }
 
-  /** The name of its table; "" if none is held. */
+  /** The name of its table; "" if the object is empty. */
   std::string name() const {
     const char *const text = cai_manager_name(get());
     return text ? text : "";
   }
-  /** Its device; needs one to be held. */
+  /** Its device; the object must not be empty. */
   cai::device device() const { return cai_manager_device(get()); }
-  /** Makes it that of its device: cai_manager_install(). */
+  /** Makes it the manager of its device: cai_manager_install(). */
   void install() const { detail::call(cai_manager_install, cai_device(device()), get()); }
-  /** Lets the device's be chosen anew: cai_manager_install() with NULL. */
+  /** Restores the device's default choice: cai_manager_install() with NULL. */
   static void uninstall(const cai::device &of) {
     detail::call(cai_manager_install, cai_device(of), nullptr);
   }
 
-  /** Allocates without a handle, for managers around it and adaptors: cai_manager_alloc(). Memory
-   * that frees itself: cai::memory. */
+  /** Allocates without a handle, for wrapping managers and adaptors: cai_manager_alloc(). For
+   * memory that frees itself, use cai::memory. */
   [[nodiscard]] cai_block alloc(std::uint64_t size, std::uint64_t align, std::uint32_t kind,
                                 std::uint64_t stream) const {
     return detail::ask<cai_block>(cai_manager_alloc, get(), size, align, kind, stream);
   }
-  /** Frees what alloc() gave: cai_manager_free(). */
+  /** Frees a block of alloc(): cai_manager_free(). */
   void free(const cai_block &block, std::uint32_t kind, std::uint64_t stream) const {
     detail::call(cai_manager_free, get(), &block, kind, stream);
   }
 
-  /** How much memory there is, to its knowledge: cai_manager_memory(). */
+  /** The free and total memory that it reports: cai_manager_memory(). */
   memory_amount memory() const {
     memory_amount amount;
     detail::call(cai_manager_memory, get(), &amount.free, &amount.total);
     return amount;
   }
-  /** Gives back what is freed but kept: cai_manager_trim(). */
+  /** Releases cached memory down to `keep` bytes: cai_manager_trim(). */
   void trim(std::uint64_t keep = 0) const { detail::call(cai_manager_trim, get(), keep); }
 
-  /** Its counts, or those of the first one upstream that counts: cai_manager_statistics(). */
+  /** Its counts, or those of the first upstream manager that counts: cai_manager_statistics(). */
   cai_statistics statistics() const {
     return detail::describe<cai_statistics>(cai_manager_statistics, get());
   }
-  /** What it, or the first one upstream that tracks, has given and not got back, the oldest first:
-   * cai_manager_outstanding(). Throws std::bad_alloc, too. */
+  /** The allocations that are not freed, the oldest first, of this manager or of the first upstream
+   * manager that tracks: cai_manager_outstanding(). Also throws std::bad_alloc. */
   [[nodiscard]] std::vector<allocation> outstanding() const {
     struct Found {
       std::vector<allocation> all;
@@ -244,7 +245,7 @@ struct in {};
 template <class... Types>
 struct out {};
 
-// C's structs come by pointer, and go on by reference.
+// C passes structs by pointer; they are passed on by reference.
 template <class Struct>
 const Struct &pass(const Struct *value) noexcept {
   return *value;
@@ -359,11 +360,11 @@ void destroy_manager(void *self) noexcept {
  *     };
  *     cai::register_manager<mine>();
  *
- * Only these three are required. `initialize()` and `reset()` do nothing if there is none. Of
- * the others, what the class has is in the table: `memhostalloc` and so on, by the names and with
- * the inputs of #cai_manager_table. Each returns its output, or a std::pair of two
- * (`base`, `get_memory_info`: free and total, `get_ipc_handle`: the handle and the descriptor), and
- * throws: cai::error with its status, std::bad_alloc as #CAI_ERR_MEMORY, all else as
+ * Only these three are required. Without `initialize()` or `reset()`, that function does nothing.
+ * The table has the other functions that the class has: `memhostalloc` and so on, with the names
+ * and inputs of #cai_manager_table. Each returns its output, or a std::pair of two (`base`,
+ * `get_memory_info`: free and total, `get_ipc_handle`: the handle and the descriptor), and may
+ * throw: cai::error returns its status, std::bad_alloc #CAI_ERR_MEMORY, any other exception
  * #CAI_ERR_ARGUMENT with its what(). Or it takes the outputs as pointers and a `cai_error *` last,
  * and returns a #cai_status. A member with one of these names and other arguments does not compile.
  *
@@ -416,8 +417,8 @@ constexpr cai_manager_table manager_table_for() noexcept {
   return table;
 }
 
-/** Gives the class' table its name, `T::name`, for cai::manager: cai_manager_register(). The
- * class' code must stay for the life of the process. Since 0.1. */
+/** Registers the class's table under `T::name`, for cai::manager: cai_manager_register(). The
+ * class's code must stay loaded for the life of the process. Since 0.1. */
 template <class T>
 void register_manager() {
   static constexpr cai_manager_table table = manager_table_for<T>();

@@ -34,7 +34,8 @@ inline constexpr std::uint8_t kind_of<std::complex<T>> = 'c';
 
 }  // namespace detail
 
-/** A type that a typestr can say: bool, integers, std::byte, floating point and std::complex. */
+/** A type that a typestr can express: bool, integers, std::byte, floating point and
+ * std::complex. */
 template <class T>
 concept element = detail::kind_of<T> != 0;
 
@@ -74,23 +75,23 @@ inline void check_held(const array &given, const char *what) {
 
 // ---- Memory -------------------------------------------------------------------------------------
 
-/** Says whether the host may use memory of a kind on a device: cai_is_dereferenceable(). */
+/** Tells whether the host may use memory of a kind on a device: cai_is_dereferenceable(). */
 inline bool is_dereferenceable(const device &on, std::uint32_t kind) noexcept {
   return cai_is_dereferenceable(on, kind) != 0;
 }
 
-/** What memory is wanted: #cai_request with names and defaults. Since 0.1. */
+/** A request for memory: #cai_request with names and defaults. Since 0.1. */
 struct request {
   std::uint64_t size = 0;                /**< bytes; of a row for PITCHED, CUDA_ARRAY */
   std::uint32_t kind = CAI_KIND_DEFAULT; /**< CAI_KIND_* */
   std::uint32_t flags = 0;               /**< CAI_HOST_* */
   std::uint64_t rows = 0;                /**< for PITCHED, PITCHED_MANAGED and CUDA_ARRAY */
   std::uint64_t depth = 0;               /**< for CUDA_ARRAY */
-  std::uint64_t align = 0;               /**< bytes; 0: as is usual */
+  std::uint64_t align = 0;               /**< bytes; 0: the default */
   std::uint32_t channels = 0;            /**< for CUDA_ARRAY */
   cai_dtype dtype{};                     /**< for CUDA_ARRAY */
-  cai::stream stream{};                  /**< holds none: the thread's current one */
-  cai::manager manager{};                /**< holds none: the device's */
+  cai::stream stream{};                  /**< empty: the thread's current stream */
+  cai::manager manager{};                /**< empty: the device's manager */
 };
 
 namespace detail {
@@ -114,11 +115,11 @@ inline cai_request to_c(const request &wanted) noexcept {
 
 }  // namespace detail
 
-/** A file descriptor, closed by the destructor; or none. Since 0.1. */
+/** A file descriptor, which the destructor closes; or empty. Since 0.1. */
 class descriptor {
  public:
   descriptor() noexcept = default;
-  /** Takes it over; -1: none. */
+  /** Takes over a descriptor; -1: empty. */
   explicit descriptor(int fd) noexcept : fd_(fd) {}
   descriptor(descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   descriptor &operator=(descriptor other) noexcept {
@@ -128,34 +129,34 @@ class descriptor {
   ~descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  /** Its number; -1 if there is none. */
+  /** Its number; -1 if empty. */
   int get() const noexcept { return fd_; }
 
  private:
   int fd_ = -1;
 };
 
-/** Memory for another process, of memory::share(): both parts are to be sent. Since 0.1. */
+/** Memory for another process, from memory::share(): send both parts. Since 0.1. */
 struct shared_memory {
   cai_ipc_handle handle{};
-  descriptor fd{}; /**< of the pool; none for #CAI_IPC_LEGACY */
+  descriptor fd{}; /**< of the pool; empty for #CAI_IPC_LEGACY */
 };
 
-/** Memory of any kind: #cai_memory. The last holder frees it in the order of its stream, and waits
- * for nothing. What is const here leaves the memory's holders, not its contents, as they are.
- * Since 0.1.
+/** Memory of any kind: #cai_memory. The last release frees it in the order of its free stream, and
+ * does not wait. A const function does not change which memory the object refers to; it may change
+ * the memory. Since 0.1.
  *
  *     const auto memory = cai::memory::alloc(device, {.size = 4096, .kind = CAI_KIND_PINNED});
  *     const cai::array x = memory.to_array<float>({1024});
  */
 class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> {
  public:
-  /** Holds none. */
+  /** An empty object. */
   memory() noexcept = default;
 
-  /** Takes over the caller's holder, as C functions give it; or nullptr. */
+  /** Takes over the caller's reference, as C functions return it; or nullptr. */
   [[nodiscard]] static memory adopt(cai_memory *held) noexcept { return memory(held); }
-  /** Adds a holder; the caller's, if it has one, is still the caller's. */
+  /** Adds a reference; the caller keeps its own. */
   [[nodiscard]] static memory retain(cai_memory *held) noexcept { return memory(retained(held)); }
 
   /** Allocates: cai_memory_alloc(). */
@@ -164,8 +165,8 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
     return memory(detail::ask<cai_memory *>(cai_memory_alloc, cai_device(on), &raw));
   }
 
-  /** Pins memory of the host's: cai_memory_pin(). It must stay until the last holder has gone, and
-   * uses are complete; that the last one goes waits for the device.
+  /** Pins host memory: cai_memory_pin(). The host memory must live until the last reference is
+   * released and the uses are complete; the last release waits for the device.
    * @param kind   PINNED or MAPPED
    * @param flags  CAI_HOST_* */
   template <class T, std::size_t Extent>
@@ -173,7 +174,7 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
                                   std::uint32_t kind = CAI_KIND_PINNED, std::uint32_t flags = 0) {
     return pinned(on, std::as_writable_bytes(host), kind, flags, nullptr, nullptr);
   }
-  /** Likewise with what keeps the host's memory, as in array::own(). */
+  /** Likewise with an owner that keeps the host memory alive, as in array::own(). */
   template <class T, std::size_t Extent, detail::keepable Owner>
   [[nodiscard]] static memory pin(const device &on, std::span<T, Extent> host, std::uint32_t kind,
                                   std::uint32_t flags, Owner &&owner) {
@@ -182,11 +183,12 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
     });
   }
 
-  /** Takes somebody else's in, which must stay: cai_memory_wrap(). struct_size is set here. */
+  /** Wraps memory of other code, which must outlive it: cai_memory_wrap(). This function sets
+   * struct_size. */
   [[nodiscard]] static memory wrap(const cai_memory_info &info) {
     return wrapped(info, nullptr, nullptr);
   }
-  /** Likewise with what keeps it, as in array::own(). */
+  /** Likewise with an owner that keeps the memory alive, as in array::own(). */
   template <detail::keepable Owner>
   [[nodiscard]] static memory wrap(const cai_memory_info &info, Owner &&owner) {
     return detail::give(std::forward<Owner>(owner), [&](auto release, void *context) {
@@ -194,23 +196,24 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
     });
   }
 
-  /** Finds the memory around an address, and the bytes before it: cai_memory_find(). */
+  /** Finds the memory around an address, and the bytes from its beginning to the address:
+   * cai_memory_find(). */
   [[nodiscard]] static std::pair<memory, std::uint64_t> find(std::uint64_t address) {
     cai_memory *found = nullptr;
     std::uint64_t offset = 0;
     detail::call(cai_memory_find, address, &found, &offset);
     return {memory(found), offset};
   }
-  /** Finds that of an array, and the bytes before its first element: cai_memory_of(). */
+  /** Returns the memory of an array, and the bytes before its first element: cai_memory_of(). */
   [[nodiscard]] static std::pair<memory, std::uint64_t> of(const array &held) {
     cai_memory *found = nullptr;
     std::uint64_t offset = 0;
     detail::call(cai_memory_of, held.get(), &found, &offset);
     return {memory(found), offset};
   }
-  /** Opens that of another process: cai_memory_open().
-   * @param fd   beside the handle, or -1; still the caller's
-   * @param on   may hold none: the thread's current stream of the device
+  /** Opens memory of another process: cai_memory_open().
+   * @param fd   the descriptor that came with the handle, or -1; still the caller's
+   * @param on   may be empty: the thread's current stream of the device
    * @param how  CAI_OPEN_* */
   [[nodiscard]] static memory open(const cai_ipc_handle &handle, int fd, const device &user,
                                    std::uint32_t how = CAI_OPEN_AUTO, const stream &on = {}) {
@@ -218,7 +221,7 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
         detail::ask<cai_memory *>(cai_memory_open, &handle, fd, cai_device(user), on.get(), how));
   }
 
-  /** What is known of it: cai_memory_describe(). */
+  /** Its properties: cai_memory_describe(). */
   cai_memory_info info() const {
     return detail::describe<cai_memory_info>(cai_memory_describe, get());
   }
@@ -228,9 +231,9 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
   std::uint64_t size() const { return info().size; }
   cai::device device() const { return info().device; }
 
-  /** Its bytes as the host may use them, once nothing is pending that uses them: whole Ts.
-   * @throws error #CAI_ERR_UNSUPPORTED if the host must not, nor write them if T is not const;
-   *         #CAI_ERR_BOUNDS if they do not begin where a T may; as cai_memory_describe() */
+  /** Its bytes for the host, as whole Ts. Use them only once no work on them is pending.
+   * @throws error #CAI_ERR_UNSUPPORTED if the host must not use them, or must not write them and T
+   *         is not const; #CAI_ERR_BOUNDS if they are misaligned for T; as cai_memory_describe() */
   template <class T = std::byte>
   [[nodiscard]] std::span<T> host() const {
     const cai_memory_info known = info();
@@ -252,17 +255,17 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
             static_cast<std::size_t>(known.size) / sizeof(T)};
   }
 
-  /** A part of it, bytes `start` to `stop`, which holds the whole: cai_memory_view(). */
+  /** A view of bytes `start` to `stop`, which holds a reference to the whole: cai_memory_view(). */
   [[nodiscard]] memory view(std::uint64_t start, std::uint64_t stop) const {
     return memory(detail::ask<cai_memory *>(cai_memory_view, get(), start, stop));
   }
-  /** Frees it now, whoever holds it: cai_memory_free(). */
+  /** Frees it now, even if references to it remain: cai_memory_free(). */
   void free() const { detail::call(cai_memory_free, get()); }
   /** Sets the stream in whose order it is freed: cai_memory_set_stream(). */
   void set_stream(const stream &on) const { detail::call(cai_memory_set_stream, get(), on.get()); }
-  /** Keeps it until what is queued on a stream by now is done: cai_memory_record(). */
+  /** Keeps it until the work queued on a stream so far is complete: cai_memory_record(). */
   void record(const stream &user) const { detail::call(cai_memory_record, get(), user.get()); }
-  /** For another process: cai_memory_share(). */
+  /** Makes a handle for another process: cai_memory_share(). */
   [[nodiscard]] shared_memory share() const {
     shared_memory shared;
     std::int32_t fd = -1;
@@ -271,9 +274,9 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
     return shared;
   }
 
-  /** An array of it, which holds it: cai_memory_array().
+  /** Makes an array of it, which holds a reference to it: cai_memory_array().
    * @param offset   bytes before the first element
-   * @param strides  bytes, as many as extents; none: C order */
+   * @param strides  bytes, one for each extent; empty: C order */
   [[nodiscard]] array to_array(const cai_dtype &dtype, std::span<const std::int64_t> shape,
                                std::uint64_t offset = 0,
                                std::span<const std::int64_t> strides = {}) const {
@@ -290,7 +293,7 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
                                std::uint64_t offset = 0) const {
     return to_array(dtype_of<T>, std::span(shape.begin(), shape.size()), offset);
   }
-  /** Likewise with the fields, the strides and the mask of another one, or of a struct that the
+  /** Likewise with the dtype, fields, strides and mask of another array, or of a struct that the
    * caller has filled in: cai_memory_array_like().
    * @param offset       bytes before the first element
    * @param mask_offset  bytes before the first element of the mask, if there is one */
@@ -318,14 +321,14 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
 
 // ---- Pending frees ------------------------------------------------------------------------------
 
-/** What is out and what is pending on a device: cai_memory_usage(). Since 0.1. */
+/** The allocated and the pending memory of a device: cai_memory_usage(). Since 0.1. */
 inline cai_usage usage(const device &of) {
   return detail::describe<cai_usage>(cai_memory_usage, cai_device(of));
 }
 
-/** Adds a free, for managers: cai_pending_add(). `free` is moved or copied to the heap, called once
- * with no arguments, and destroyed; what it throws is the failure of that free. Without exceptions,
- * `cai_status free(cai_error *error)` fails by its result. Since 0.1. */
+/** Adds a pending free, for managers: cai_pending_add(). `free` is moved or copied to the heap,
+ * called once with no arguments, and destroyed; its exception is the failure of that free. Without
+ * exceptions, `cai_status free(cai_error *error)` returns its failure. Since 0.1. */
 template <detail::keepable Free>
   requires detail::runnable<std::decay_t<Free>>
 void add_pending(const device &on, std::uint64_t bytes, Free &&free) {
@@ -339,13 +342,13 @@ void add_pending(const device &on, std::uint64_t bytes, Free &&free) {
   static_cast<void>(kept.release());  // the device's now
 }
 
-/** Frees all that is pending: cai_pending_flush(). Since 0.1. */
+/** Runs all pending frees of a device: cai_pending_flush(). Since 0.1. */
 inline void flush_pending(const device &on) {
   detail::call(cai_pending_flush, cai_device(on));
 }
 
-/** From the constructor to end() or the destructor, nothing that is pending on a device is freed:
- * cai_pending_defer(). They nest. Since 0.1. */
+/** A guard that defers the pending frees of a device from its constructor to end() or its
+ * destructor: cai_pending_defer(). Guards nest. Since 0.1. */
 class defer_cleanup {
  public:
   explicit defer_cleanup(const device &on) : device_(on) {
@@ -359,13 +362,14 @@ class defer_cleanup {
     if (try_end(&raw) != CAI_OK) detail::report(raw);
   }
 
-  /** Ends it; nothing if it has ended. Throws what the device's manager returned. */
+  /** Ends the deferral; does nothing if it has ended. Throws the failure of the device's
+   * manager. */
   void end() {
     detail::call([this](cai_error *raw) { return try_end(raw); });
   }
 
  private:
-  // What was begun has ended, whatever comes of it.
+  // The deferral counts as ended, even if the call fails.
   cai_status try_end(cai_error *error) noexcept {
     return std::exchange(deferred_, false) ? cai_pending_defer(device_, 0, error) : CAI_OK;
   }
@@ -377,14 +381,14 @@ class defer_cleanup {
 // ---- Work on arrays -----------------------------------------------------------------------------
 
 /** Copies elements, between any devices, in the order of a stream: cai_array_copy().
- * @param on  holds none: the thread's current one */
+ * @param on  empty: the thread's current stream */
 inline void copy(const array &from, const array &to, const stream &on = {}) {
   detail::call(cai_array_copy, from.get(), to.get(), on.get());
 }
 
 /** Sets all elements, in the order of a stream: cai_array_fill().
  * @param value  of the array's own type, else #CAI_ERR_VALUE: `cai::fill(x, 1.0F)`
- * @param on     holds none: the thread's current one */
+ * @param on     empty: the thread's current stream */
 template <element T>
 void fill(const array &all, const T &value, const stream &on = {}) {
   detail::check_held(all, "fill");
@@ -393,9 +397,9 @@ void fill(const array &all, const T &value, const stream &on = {}) {
                on.get());
 }
 
-/** Waits for what is pending on an array (of the CPU's: on the thread's current stream), and brings
- * one element to the host: cai_array_item().
- * @param index  one for each axis, else #CAI_ERR_ARGUMENT
+/** Copies one element to the host: cai_array_item(). It waits for pending work on the array; for an
+ * array on the CPU, also for the thread's current CPU stream.
+ * @param index  one index for each axis, else #CAI_ERR_ARGUMENT
  * @throws error #CAI_ERR_VALUE if T is not the array's own type */
 template <element T>
 [[nodiscard]] T item(const array &of, std::span<const std::int64_t> index) {
@@ -414,7 +418,7 @@ template <element T>
   return item<T>(of, std::span(index.begin(), index.size()));
 }
 
-/** Brings the first element to the host, as item() does: cai_array_first(). */
+/** Copies the first element to the host, as item() does: cai_array_first(). */
 template <element T>
 [[nodiscard]] T first(const array &of) {
   detail::check_held(of, "first");
@@ -424,21 +428,21 @@ template <element T>
   return out;
 }
 
-/** Waits for the current stream of an array's device, and for all that is pending on the array;
- * returns it: cai_array_eval(). */
+/** Waits for the current stream of an array's device, and for all pending work on the array;
+ * returns the array: cai_array_eval(). */
 inline const array &eval(const array &all) {
   detail::check_held(all, "eval");
   detail::call(cai_array_eval, all.get());
   return all;
 }
 
-/** Makes an array in new memory of its own, as another one is, or a struct that the caller has
+/** Makes an uninitialised array in new memory, like another array or a struct that the caller has
  * filled in, but in C order: cai_array_empty_like().
  *
  *     const cai::array there = cai::empty_like(*here.get(), device);
  *     cai::copy(here, there);  // with its mask
  *
- * @param wanted  kind, align, flags, stream and manager count */
+ * @param wanted  only kind, align, flags, stream and manager are used */
 [[nodiscard]] inline array empty_like(const cai_array &like, const device &on = {},
                                       const request &wanted = {}) {
   cai_request raw = detail::to_c(wanted);
@@ -446,10 +450,10 @@ inline const array &eval(const array &all) {
   return array::adopt(detail::ask<cai_array *>(cai_array_empty_like, &like, cai_device(on), &raw));
 }
 
-/** Makes an array in new memory of its own, in C order, with what happens to be there.
+/** Makes an uninitialised array in new memory, in C order.
  *
- * @param wanted  kind, align, flags, stream and manager count; for the kinds PITCHED and
- *                PITCHED_MANAGED, the last axis lies in rows
+ * @param wanted  only kind, align, flags, stream and manager are used; for the kinds PITCHED and
+ *                PITCHED_MANAGED, each row holds the last axis
  * @throws error as cai_array_empty_like() */
 [[nodiscard]] inline array empty(std::span<const std::int64_t> shape, const cai_dtype &dtype,
                                  const device &on = {}, const request &wanted = {}) {
@@ -466,7 +470,7 @@ template <element T>
   return empty(std::span(shape.begin(), shape.size()), dtype_of<T>, on, wanted);
 }
 
-/** Likewise, and queues on its stream that all elements become 0. */
+/** Likewise, and queues a fill of all elements with 0 on the stream. */
 [[nodiscard]] inline array zeros(std::span<const std::int64_t> shape, const cai_dtype &dtype,
                                  const device &on = {}, const request &wanted = {}) {
   array made = empty(shape, dtype, on, wanted);

@@ -17,15 +17,16 @@
  *     }
  *
  * - An argument is a `const cai::readable &` or a `const cai::writable &`, for the length of the
- *   call; or a cai::array, to keep. All that libcai.asarray() takes is taken, without a conversion.
- * - For an object that has no array, None too, the next overload is tried. What is wrong with an
- *   array that it has, libcai's own exception says, once all arguments of the overload fit.
- * - In std::optional, std::vector and so on only a cai::array goes. There, what is wrong with an
- *   array counts as an argument that does not fit: nanobind has no place for another exception.
- * - A result is a cai::array, which becomes a libcai.Array; one that holds none becomes None.
- * - cai::error, thrown by a function, becomes libcai's exception.
+ *   call; or a cai::array, to keep. Everything that libcai.asarray() takes is accepted, without a
+ *   conversion.
+ * - For an object without an array, None too, nanobind tries the next overload. For an object with
+ *   an invalid array, libcai's own exception is raised, once all arguments of the overload match.
+ * - In std::optional, std::vector and so on, use cai::array only. There an invalid array counts as
+ *   an argument that does not match: nanobind cannot raise another exception.
+ * - A result is a cai::array, which becomes a libcai.Array; an empty one becomes None.
+ * - A cai::error that a function throws becomes libcai's exception.
  *
- * Nothing is linked; see cai/python.hpp. nanobind 2.2 or newer.
+ * The module need not link libcai, see cai/python.hpp. Needs nanobind 2.2 or newer.
  */
 #ifndef CAI_NANOBIND_H
 #define CAI_NANOBIND_H
@@ -40,8 +41,8 @@
 
 namespace nanobind::detail {
 
-// from_python() must not throw. So what is wrong with an array is thrown where the value is asked
-// for, which in a call is after all arguments have been taken.
+// from_python() must not throw. So the exception of an invalid array is thrown where the value is
+// read, which in a call is after all arguments have been converted.
 template <class Held>
 class cai_caster {
  public:
@@ -97,11 +98,11 @@ struct type_caster<cai::array> : cai_caster<cai::array> {
 namespace cai {
 inline namespace v1 {
 
-/** Arrays in use on a stream, in a function of nanobind's. Since 0.1. */
+/** A use of arrays on a stream, in a function bound by nanobind. Since 0.1. */
 using nanobind_use = python_use<::nanobind::python_error>;
 
-/** Imports libcai, and has nanobind turn a cai::error into libcai's exception. Call it where
- * NB_MODULE begins, once for all files of the module. Since 0.1.
+/** Imports libcai, and makes nanobind turn a cai::error into libcai's exception. Call it at the
+ * beginning of NB_MODULE, once for all files of the module. Since 0.1.
  * @throws nanobind::python_error  if libcai is not installed, or older than this header */
 inline void nanobind_import() {
   if (cai_py_import() < 0) throw ::nanobind::python_error();

@@ -17,14 +17,15 @@
  *     }
  *
  * - An argument is a `const cai::readable &` or a `const cai::writable &`, for the length of the
- *   call; or a cai::array, to keep. All that libcai.asarray() takes is taken, without a conversion.
- * - For an object that has no array, None too, the next overload is tried. What is wrong with an
- *   array that it has, libcai's own exception says at once.
- * - In std::optional, std::vector and so on only a cai::array goes.
- * - A result is a cai::array, which becomes a libcai.Array; one that holds none becomes None.
- * - cai::error, thrown by a function, becomes libcai's exception.
+ *   call; or a cai::array, to keep. Everything that libcai.asarray() takes is accepted, without a
+ *   conversion.
+ * - For an object without an array, None too, pybind11 tries the next overload. For an object with
+ *   an invalid array, libcai's own exception is raised at once.
+ * - In std::optional, std::vector and so on, use cai::array only.
+ * - A result is a cai::array, which becomes a libcai.Array; an empty one becomes None.
+ * - A cai::error that a function throws becomes libcai's exception.
  *
- * Nothing is linked; see cai/python.hpp. pybind11 2.12 or newer.
+ * The module need not link libcai, see cai/python.hpp. Needs pybind11 2.12 or newer.
  */
 #ifndef CAI_PYBIND11_H
 #define CAI_PYBIND11_H
@@ -51,7 +52,7 @@ class cai_caster {
   template <class T>
   using cast_op_type = movable_cast_op_type<T>;
 
-  cai_caster() noexcept {}  // a default one would be cleared first
+  cai_caster() noexcept {}  // a defaulted constructor would clear the members first
 
   operator Held &() { return held_; }
   operator Held &&() && { return std::move(held_); }
@@ -91,11 +92,11 @@ class type_caster<cai::array> : public cai_caster<cai::array> {
 namespace cai {
 inline namespace v1 {
 
-/** Arrays in use on a stream, in a function of pybind11's. Since 0.1. */
+/** A use of arrays on a stream, in a function bound by pybind11. Since 0.1. */
 using pybind11_use = python_use<::pybind11::error_already_set>;
 
-/** Imports libcai, and has pybind11 turn a cai::error into libcai's exception. Call it where
- * PYBIND11_MODULE begins, once for all files of the module. Since 0.1.
+/** Imports libcai, and makes pybind11 turn a cai::error into libcai's exception. Call it at the
+ * beginning of PYBIND11_MODULE, once for all files of the module. Since 0.1.
  * @throws pybind11::error_already_set  if libcai is not installed, or older than this header */
 inline void pybind11_import() {
   if (cai_py_import() < 0) throw ::pybind11::error_already_set();

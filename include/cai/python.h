@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file python.h
- * For modules of Python's written in C or C++: from objects to arrays, and back.
+ * For Python modules written in C or C++: from objects to arrays, and back.
  *
  * Include it after Python.h, and call cai_py_import() when the module is imported; then `cai_py`
- * has the functions. Nothing is linked. They are those of the libcai package that is installed: a
- * newer one serves a module that was compiled with an older header, and an older one serves a newer
- * module, which asks #CAI_PY_HAS for what is younger than the table's floor, #CAI_PY_API_SIZE.
+ * has the functions. The module need not link libcai. The functions are those of the installed
+ * libcai package. A newer package works with a module that was compiled with an older header. An
+ * older package works with a newer module if the module asks #CAI_PY_HAS for functions beyond the
+ * table's minimum, #CAI_PY_API_SIZE.
  *
- * All are called with the GIL. What returns an int returns 0; or -1 with a Python exception set,
- * and has then written nothing and taken nothing. What returns a pointer returns NULL then.
+ * Call all functions with the GIL. A function that returns an int returns 0 on success. On failure
+ * it returns -1 with a Python exception set, writes no output, and takes no reference. A function
+ * that returns a pointer returns NULL on failure.
  *
- * In C++, cai/python.hpp, cai/nanobind.h and cai/pybind11.h do this by constructors, destructors
+ * In C++, cai/python.hpp, cai/nanobind.h and cai/pybind11.h wrap this in constructors, destructors
  * and type casters.
  *
  * @code
@@ -47,77 +49,78 @@ extern "C" {
 
 /** Flags of cai_py_api.open and cai_py_api.own. Since 0.1. */
 enum {
-  CAI_PY_WRITES = 1 << 0, /**< the array will be written: one that is read-only is refused */
-  CAI_PY_TRY = 1 << 1 /**< for an object that has no array, 1 is returned and no exception set; an
-                           array with something wrong is still -1. For who would try another
-                           overload then */
+  CAI_PY_WRITES = 1 << 0, /**< the array will be written: a read-only array is refused */
+  CAI_PY_TRY = 1 << 1     /**< for an object without an array, the function returns 1 and sets no
+                               exception; for an invalid array it still returns -1. For callers that
+                               then try another overload */
 };
 
-/** An array of an object that somebody else holds: an argument of a function. Since 0.1. */
+/** The array of an object that the caller holds: an argument of a function. Since 0.1. */
 typedef struct cai_py_argument {
   const cai_array *array; /**< valid until close(), as long as the caller holds the object */
-  void *held;             /**< close()'s own */
+  void *held;             /**< reserved for close() */
   cai_array described;    /**< where `array` may point */
-  Py_buffer buffer;       /**< open()'s own */
+  Py_buffer buffer;       /**< reserved for open() */
   int64_t dims[2 * CAI_MAX_NDIM];
 } cai_py_argument;
 
-/** The functions. Grows at its end; the first #CAI_PY_API_SIZE bytes are in every table, and none
- * of their functions is NULL. Since 0.1. */
+/** The functions. It grows at the tail. The first #CAI_PY_API_SIZE bytes are in every table, and
+ * none of their functions is NULL. Since 0.1. */
 typedef struct cai_py_api {
   uint32_t struct_size; /**< bytes, at least #CAI_PY_API_SIZE */
   uint16_t abi_major;   /**< #CAI_ABI_MAJOR */
   uint16_t abi_minor;   /**< #CAI_ABI_MINOR */
 
-  /** Takes the array of an object, as libcai.asarray() does, but without what need not be owned: a
-   * libcai.Array is used as it is, and to close it does nothing; of what a type describes or lends,
-   * or NumPy's array has, the memory is neither copied nor held.
+  /** Opens the array of an object, as libcai.asarray() does, but takes a reference only where it
+   * must. A libcai.Array is used directly, and closing it does nothing. If the type describes or
+   * lends its array, and for a NumPy array, the memory is neither copied nor held.
    *
    * @param flags  #CAI_PY_WRITES, #CAI_PY_TRY
-   * @param out    to be closed; not initialised before. Without CAI_PY_WRITES the array may be
+   * @param out    must be closed; need not be initialised. Without CAI_PY_WRITES the array may be
    *               marked read-only although the object is not */
   int (*open)(PyObject *object, uint32_t flags, cai_py_argument *out);
 
-  /** Ends what open() has begun. An exception that is set stays. */
+  /** Closes an argument of open(). An exception that is set stays. */
   void (*close)(cai_py_argument *argument);
 
-  /** Takes the array of an object to keep.
+  /** Returns an owned array of an object.
    *
    * @param flags  as for open()
-   * @param out    one holder, to be ended by cai_array_release() on any thread */
+   * @param out    the array; the caller owns one reference, and releases it with
+   *               cai_array_release() on any thread */
   int (*own)(PyObject *object, uint32_t flags, cai_array **out);
 
-  /** Makes a libcai.Array of an owned array. On success a holder is taken over. */
+  /** Makes a libcai.Array of an owned array. On success it takes over one reference. */
   PyObject *(*wrap)(cai_array *array);
 
-  /** Makes an array for a result: of `like`'s device and, where its type has a table that can, by
-   * its allocator and of its type; else a libcai.Array. In C order, not initialised, in the order
-   * of current_stream().
+  /** Makes an array for a result, on `like`'s device. If `like`'s type has a DLPack table with an
+   * allocator, the result is of that type, allocated by it; else it is a libcai.Array. It is in C
+   * order, uninitialised, and ordered on current_stream().
    *
    * @param like   what open() takes
    * @param shape  `ndim` extents, elements; may be NULL if ndim is 0
-   * @param dtype  NULL: that of `like` */
+   * @param dtype  NULL: the dtype of `like` */
   PyObject *(*empty_like)(PyObject *like, int32_t ndim, const int64_t *shape,
                           const cai_dtype *dtype);
 
-  /** Reads a stream as libcai.use() takes it: 1, 2, a CUstream, or an object that has one.
+  /** Parses a stream as libcai.use() takes it: 1, 2, a CUstream, or an object that has one.
    *
    * @param out  UINT64_MAX for -1, no order at all */
   int (*stream)(PyObject *object, uint64_t *out);
 
-  /** Finds libcai's current stream of the array's device; 1 for the host's arrays. */
+  /** Returns libcai's current stream of the array's device; 1 for arrays on the host. */
   int (*current_stream)(const cai_array *array, uint64_t *out);
 
-  /** cai_use_begin(), with the GIL released; for the host's arrays, too, on which a stream of the
-   * CPU's may have work yet. The arrays must not be closed before the use is over.
+  /** cai_use_begin(), with the GIL released. Call it for arrays on the host, too: CPU streams may
+   * have pending work on them. The arrays must not be closed before the use is over.
    *
-   * @param use     gets the open use; on failure one that is not open
-   * @param stream  must live until the use is over, also where it is abandoned; UINT64_MAX: nothing
-   *                is done, and the use is not open */
+   * @param use     receives the open use; on failure it is not open
+   * @param stream  must live until the use is ended, finished or abandoned; UINT64_MAX: nothing is
+   *                done, and the use is not open */
   int (*begin)(cai_use *use, const cai_array *const *arrays, int32_t count, uint64_t stream,
                const cai_use_options *options);
 
-  /** cai_use_end(), likewise. If it fails the use is still open: end it again, or finish() or
+  /** cai_use_end(), likewise. On failure the use is still open: end it again, or finish() or
    * abandon() it. */
   int (*end)(cai_use *use);
 
@@ -128,14 +131,14 @@ typedef struct cai_py_api {
   int (*finish)(cai_use *use, int32_t wait);
 
   /** cai_use_abandon(), likewise: the last resort, which does not fail. An exception that is set
-   * stays. Before anybody else uses the arrays, Python calls libcai.drain(wait=True). */
+   * stays. Call libcai.drain(wait=True) in Python before other code uses the arrays. */
   void (*abandon)(cai_use *use);
 
-  /** Sets the exception for an error that a function of libcai's has written: returns -1. */
+  /** Sets the exception for an error that a function of libcai has written; returns -1. */
   int (*raise)(const cai_error *error);
 } cai_py_api;
 
-/** The floor of cai_py_api.struct_size, bytes: all up to `raise`, for ever. Since 0.1. */
+/** The minimum of cai_py_api.struct_size, bytes: all up to `raise`; it never changes. Since 0.1. */
 enum { CAI_PY_API_SIZE = 104 };
 
 /** The functions, once cai_py_import() has succeeded: in this file or, in C++17 and later, in any
@@ -146,14 +149,14 @@ inline const cai_py_api *cai_py __attribute__((visibility("hidden")));
 static const cai_py_api *cai_py;
 #endif
 
-/** Whether the functions were found, and `member` is one of them; for what is younger than
+/** Whether the functions were found, and `member` is one of them; for functions beyond
  * #CAI_PY_API_SIZE. Since 0.1. */
 #define CAI_PY_HAS(member)                                                                   \
   (cai_py && cai_py->struct_size >= offsetof(cai_py_api, member) + sizeof(cai_py->member) && \
    cai_py->member)
 
-/** Imports libcai and finds its functions: 0, or -1 with an exception set. Call it in the function
- * that initialises the module, and from each other file that has a `cai_py` of its own.
+/** Imports libcai and finds its functions; returns 0, or -1 with an exception set. Call it in the
+ * function that initialises the module, and from each other file that has a `cai_py` of its own.
  * Since 0.1. */
 static inline int cai_py_import(void) {
   PyObject *const module = PyImport_ImportModule("libcai._core");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /**
- * @file python.hpp
- * cai/python.h for C++20: arguments, and uses that end by themselves. cai/nanobind.h and
- * cai/pybind11.h are made of it, for their casters.
+ * @file python.hpp cai/python.h for C++20: arguments, and uses that end by RAII. The casters of
+ *       cai/nanobind.h and cai/pybind11.h are built on it.
  *
- * As with cai/python.h, all of it is called with the GIL, and nothing is linked. Nor need it be for
- * a cai::array that is held, copied and looked at; for its views, and all else in cai/cai.hpp that
- * calls the library or throws, the module is linked with it.
+ * As with cai/python.h, call all of it with the GIL; the module need not link libcai. To hold, copy
+ * and read a cai::array needs no linking either. Its views, and all else in cai/cai.hpp that calls
+ * the library or throws, need the module to link libcai.
  */
 #ifndef CAI_PYTHON_HPP
 #define CAI_PYTHON_HPP
@@ -22,22 +21,22 @@
 namespace cai {
 inline namespace v1 {
 
-/** An array of an object that the caller of a function holds, for the length of the call:
- * #cai_py_argument. Nothing is copied, and only held what cannot be looked at otherwise; so it
- * costs some nanoseconds. The types for arguments are cai::readable and cai::writable, always by
- * reference: they stay where they are. Since 0.1. */
+/** The array of an object that the caller of a function holds, for the length of the call:
+ * #cai_py_argument. Nothing is copied, and references are added only where the array cannot be read
+ * otherwise, so it costs some nanoseconds. The types for arguments are cai::readable and
+ * cai::writable, always by reference, since they cannot be moved. Since 0.1. */
 template <std::uint32_t flags>
 class argument {
  public:
-  /** Holds none. */
-  argument() noexcept { opened_.array = nullptr; }  // and clears nothing else of a kilobyte
+  /** An empty object. */
+  argument() noexcept { opened_.array = nullptr; }  // leaves the rest, a kilobyte, uncleared
   argument(const argument &) = delete;
   argument &operator=(const argument &) = delete;
   ~argument() {
     if (opened_.array) cai_py->close(&opened_);
   }
 
-  /** Takes the array of an object, which must outlive this; where none is held yet.
+  /** Opens the array of an object, which must outlive this; only for an empty object.
    * @return 0; 1 for an object that has no array, with no exception set; or -1 with one */
   [[nodiscard]] int try_open(PyObject *object) noexcept {
     if (!cai_py && cai_py_import() < 0) return -1;
@@ -46,8 +45,7 @@ class argument {
     return answer;
   }
 
-  /** The array, for C functions and cai::use: borrowed from this object; nullptr if none is held.
-   */
+  /** The array, for C functions and cai::use: borrowed from this object; nullptr if empty. */
   operator const cai_array *() const noexcept { return opened_.array; }
   const cai_array *operator->() const noexcept { return opened_.array; }
   const cai_array &operator*() const noexcept { return *opened_.array; }
@@ -67,8 +65,8 @@ class argument {
 
 /** An argument that is read: `double sum(const cai::readable &x)`. Since 0.1. */
 using readable = argument<0>;
-/** An argument that is written, and perhaps read: `void scale(const cai::writable &x, double by)`.
- * An array that is marked read-only is refused. Since 0.1. */
+/** An argument that is written, and may be read: `void scale(const cai::writable &x, double by)`. A
+ * read-only array is refused. Since 0.1. */
 using writable = argument<CAI_PY_WRITES>;
 
 namespace detail {
@@ -82,7 +80,7 @@ inline int try_own(PyObject *object, array &out) noexcept {
   return answer;
 }
 
-// A libcai.Array, or None where no array is held; nullptr with an exception set.
+// A libcai.Array, or None if `value` is empty; nullptr with an exception set.
 inline PyObject *to_python(array value) noexcept {
   if (!value) Py_RETURN_NONE;
   if (!cai_py && cai_py_import() < 0) return nullptr;
@@ -93,24 +91,25 @@ inline PyObject *to_python(array value) noexcept {
 
 }  // namespace detail
 
-/** Arrays in use on a stream, as cai::use, by the functions of cai_py. With cai/nanobind.h it is
+/** A use of arrays on a stream, as cai::use, by the functions of cai_py. With cai/nanobind.h it is
  * cai::nanobind_use, with cai/pybind11.h cai::pybind11_use:
  *
  *     cai::nanobind_use guard(stream.ptr(), x, y);
  *     launch_my_kernels(guard.stream());  // on this stream, and on no other
  *     guard.end();
  *
- * The arrays are not held, nor is the stream: they must outlive the guard, which stays where it was
- * made. Since 0.1.
+ * The guard holds no references to the arrays or the stream: they must outlive it. It cannot be
+ * moved. Since 0.1.
  *
- * @tparam Error  of the binding library: its constructor takes the Python exception that is set */
+ * @tparam Error  the binding library's exception: its constructor takes the Python exception that
+ *                is set */
 template <class Error>
 class python_use {
  public:
-  /** Begins: cai_py_api.begin. Each array is what cai::use takes; there are 8 at most.
-   * @param stream  what libcai.use() takes, but for -1; nullptr or None is libcai's current stream
-   * of the first array's device
-   * @throws Error  with libcai's exception; nothing has begun then */
+  /** Begins: cai_py_api.begin. It takes at most 8 arrays, as cai::use does.
+   * @param stream  as for libcai.use(), except -1; nullptr or None is libcai's current stream of
+   *                the first array's device
+   * @throws Error with libcai's exception; no use is open then */
   template <detail::lasting_array... Arrays>
     requires(sizeof...(Arrays) > 0 && sizeof...(Arrays) <= 8)
   explicit python_use(PyObject *stream, Arrays &&...arrays) {
@@ -129,20 +128,20 @@ class python_use {
   python_use(const python_use &) = delete;
   python_use &operator=(const python_use &) = delete;
 
-  /** 1, 2 or a CUstream: where the work goes. For the host's arrays it means nothing. */
+  /** 1, 2 or a CUstream: queue the work there. Meaningless for arrays on the host. */
   std::uint64_t stream() const noexcept { return stream_; }
 
-  /** Ends the use: cai_py_api.end; does nothing if none is on.
-   * @throws Error  with libcai's exception. The use is then not over: the destructor does what it
-   *                can */
+  /** Ends the use: cai_py_api.end; does nothing if none is open.
+   * @throws Error with libcai's exception. The use is then still open: the destructor ends it as
+   *         far as it can */
   void end() {
     if (!active_) return;
     check(cai_py->end(&use_));
     active_ = false;
   }
 
-  /** Ends the use. Should that fail, sys.unraisablehook is told, and the host waits for the stream,
-   * so that the memory is safe all the same; should that fail too, the use is abandoned. */
+  /** Ends the use. If that fails, the exception goes to sys.unraisablehook, and the host waits for
+   * the stream, so that the memory is safe; if that fails too, the use is abandoned. */
   ~python_use() {
     if (!active_ || cai_py->end(&use_) == 0) return;
     PyErr_WriteUnraisable(nullptr);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file umf.h
- * libcai managers as memory providers of UMF (Unified Memory Framework) 1.x, and UMF's as libcai
- * managers.
+ * @file umf.h libcai managers as memory providers of UMF (Unified Memory Framework) 1.x, and UMF
+ *       providers as libcai managers.
  *
  * Header-only: cai_umf_provider_ops() goes to umfMemoryProviderCreate(), cai_umf_manager_table() to
- * cai_manager_register(). Only who uses the second needs to link with UMF.
+ * cai_manager_register(). Only the second needs to link with UMF.
  *
  *     cai_umf_params params = {sizeof params, CAI_KIND_DEFAULT, {CAI_DEVICE_CUDA, 0}, NULL};
  *     umf_memory_provider_handle_t provider;
  *     umfMemoryProviderCreate(cai_umf_provider_ops(), &params, &provider);
  *
- * UMF knows no streams. What it allocates, any stream may use at once; what it frees, nobody may
- * use any more: the work that does must be complete, or queued on the legacy default stream or one
- * that this waits for.
+ * UMF has no streams. Any stream may use the memory that it allocates at once. Before it frees
+ * memory, the work that uses it must be complete, or queued on the legacy default stream or on a
+ * stream that the legacy stream waits for.
  */
 #ifndef CAI_UMF_H
 #define CAI_UMF_H
@@ -32,16 +31,17 @@
 extern "C" {
 #endif
 
-/** Params of the provider; zero what is not needed. 24 bytes. Since 0.1. */
+/** Params of the provider; zero the members that are not needed. 24 bytes. Since 0.1. */
 typedef struct cai_umf_params {
   uint32_t struct_size; /**< sizeof(cai_umf_params) */
   uint32_t kind;        /**< CAI_KIND_*; 0: DEFAULT */
   cai_device device;    /**< read if there is no manager */
-  cai_manager *manager; /**< gets one holder more; NULL: the one that the device has now */
+  cai_manager *manager; /**< the provider adds a reference to it; NULL: the device's current
+                             manager */
 } cai_umf_params;
 
-/* Memory that is given. cai_memory_find() does not know what a manager takes for itself, and this
- * provider may be that manager's. */
+/* Allocated memory. cai_memory_find() does not find memory that a manager allocates inside of its
+ * own functions, and this provider may belong to such a manager. */
 typedef struct cai_umf_block {
   uintptr_t address;
   cai_memory *memory;
@@ -56,11 +56,11 @@ typedef struct cai_umf_opened {
 
 typedef struct cai_umf_provider {
   cai_manager *manager;
-  cai_stream *own;  /* for allocation: nothing else is ever queued on it */
+  cai_stream *own;  /* for allocation only: no other work is ever queued on it */
   cai_stream *free; /* the legacy default stream, or the CPU */
   cai_device device;
   uint32_t kind;
-  uint32_t lock; /* of what follows, for as long as a look-up */
+  uint32_t lock; /* of the members below; held for a look-up only */
   void *blocks;  /* #cai_umf_block by address: a tree of <search.h> */
   cai_umf_opened *opened;
 } cai_umf_provider;
@@ -100,7 +100,8 @@ static inline int cai_umf_compare(const void *a, const void *b) {
   return (one > other) - (one < other);
 }
 
-/* Takes a block out of the tree; NULL if it is not there. Called with the lock held, or alone. */
+/* Removes a block from the tree; returns NULL if it is not there. The caller holds the lock, or is
+ * the only user. */
 static inline cai_umf_block *cai_umf_take(cai_umf_provider *provider, const cai_umf_block *like) {
   void *const node = tfind(like, &provider->blocks, cai_umf_compare);
   cai_umf_block *const block = node ? *(cai_umf_block **)node : NULL;
@@ -169,8 +170,8 @@ static inline cai_status cai_umf_describe(cai_memory *memory, cai_memory_info *i
   return cai_memory_describe(memory, info, cai_umf_error());
 }
 
-/* Notes what is given, and takes the caller's reference. A reset of the device may have left dead
- * memory under the same address. */
+/* Records an allocation, and takes over the caller's reference. A reset of the device may have left
+ * freed memory under the same address. */
 static inline int cai_umf_add(cai_umf_provider *provider, uint64_t address, cai_memory *memory) {
   cai_umf_block *const block = (cai_umf_block *)malloc(sizeof *block), *dead;
   int added;
@@ -269,7 +270,7 @@ static inline umf_result_t cai_umf_cache_line(void *self, size_t *size) {
 }
 #endif
 
-/* Handles are #cai_ipc_handle of the kind #CAI_IPC_LEGACY: UMF has no way for a descriptor. */
+/* Handles are #cai_ipc_handle of the kind #CAI_IPC_LEGACY: UMF cannot pass a descriptor. */
 static inline umf_result_t cai_umf_ipc_size(void *self, size_t *size) {
   if (((const cai_umf_provider *)self)->device.type != CAI_DEVICE_CUDA)
     return UMF_RESULT_ERROR_NOT_SUPPORTED;
@@ -347,9 +348,9 @@ static inline umf_result_t cai_umf_ipc_close(void *self, void *ptr, size_t size)
   return UMF_RESULT_SUCCESS;
 }
 
-/** Returns the operations of a provider on a libcai manager; its params are #cai_umf_params. What
- * fails with UMF_RESULT_ERROR_MEMORY_PROVIDER_SPECIFIC has a #cai_status and libcai's message as
- * its native error. Never NULL. Since 0.1. */
+/** Returns the operations of a provider on a libcai manager; its params are #cai_umf_params. A
+ * failure UMF_RESULT_ERROR_MEMORY_PROVIDER_SPECIFIC has a #cai_status and libcai's message as its
+ * native error. Never NULL. Since 0.1. */
 static inline const umf_memory_provider_ops_t *cai_umf_provider_ops(void) {
   static const umf_memory_provider_ops_t ops = {
       UMF_PROVIDER_OPS_VERSION_CURRENT,

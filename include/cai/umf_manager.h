@@ -3,7 +3,7 @@
  * @file umf_manager.h
  * Memory providers of UMF (Unified Memory Framework) 1.x as libcai managers.
  *
- * Header-only; to be linked with UMF.
+ * Header-only; needs to link with UMF.
  *
  *     cai_umf_manager_params params = {sizeof params, CAI_KIND_DEFAULT, provider};
  *     cai_manager_register("umf", cai_umf_manager_table(), NULL);
@@ -25,8 +25,8 @@ extern "C" {
 /** Params of the manager. 16 bytes. Since 0.1. */
 typedef struct cai_umf_manager_params {
   uint32_t struct_size; /**< sizeof(cai_umf_manager_params) */
-  uint32_t kind; /**< CAI_KIND_*: what the provider's memory is; 0: DEFAULT. Of no other kind does
-                      the manager allocate */
+  uint32_t kind; /**< CAI_KIND_*: the kind of the provider's memory, and the only kind that the
+                      manager allocates; 0: DEFAULT */
   umf_memory_provider_handle_t provider; /**< the caller's; must outlive the manager */
 } cai_umf_manager_params;
 
@@ -36,7 +36,7 @@ typedef struct cai_umf_manager {
   uint32_t kind;
 } cai_umf_manager;
 
-/* Memory to be given back once an event has passed. */
+/* Memory to be freed once an event is complete. */
 typedef struct cai_umf_given {
   umf_memory_provider_handle_t provider;
   void *ptr;
@@ -64,7 +64,7 @@ static inline cai_status cai_umf_status(umf_result_t result, cai_error *error) {
     case UMF_RESULT_ERROR_INVALID_ALIGNMENT:
       return cai_umf_fail(error, CAI_ERR_VALUE, "the UMF provider refuses the arguments");
     default:
-      /* Providers say in no common way that memory is short. */
+      /* Providers have no common result for out of memory. */
       return cai_umf_fail(error, CAI_ERR_MEMORY, "the UMF provider has no memory");
   }
 }
@@ -144,7 +144,8 @@ static inline cai_status cai_umf_memfree(void *self, const cai_block *block, uin
 }
 
 /** Returns the table of a manager on a UMF provider, whose params are #cai_umf_manager_params; for
- * cai_manager_register(). Frees wait, pending, until the stream has passed. Never NULL. Since 0.1.
+ * cai_manager_register(). Frees stay pending until the work on the stream is complete. Never NULL.
+ * Since 0.1.
  */
 static inline const cai_manager_table *cai_umf_manager_table(void) {
   static const cai_manager_table table = {sizeof(cai_manager_table),

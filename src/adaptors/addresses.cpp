@@ -13,11 +13,12 @@
 namespace cai::adaptors {
 namespace {
 
-// What is out, by address. A holder of each block is in here, so that an address which somebody
-// frees twice, or which was never given, ends nothing. In parts, for threads to work side by side.
+// Allocated blocks by address. The table has a reference to each block, so that a double free, or
+// an address that was never allocated, frees nothing. In parts, so that threads can work side by
+// side.
 class Table {
  public:
-  // What was at the address before is dead since a reset; `memory` ends it, after the lock.
+  // A previous block at the address was freed by a reset; `memory` releases it, after the lock.
   void add(std::uint64_t address, Held<cai_memory> &memory) {
     Part &part = part_of(address);
     const std::lock_guard lock(part.mutex);
@@ -35,7 +36,7 @@ class Table {
     return memory;
   }
 
-  // Another holder of a block; empty if there is none.
+  // A new reference to a block; empty if there is none.
   Held<cai_memory> find(std::uint64_t address) {
     Part &part = part_of(address);
     const std::lock_guard lock(part.mutex);
@@ -76,7 +77,7 @@ Held<cai_stream> wrapped(cai_device device, std::uint64_t value) {
   return Held<cai_stream>(stream);
 }
 
-// A stream of a GPU that the caller does not name: that of the memory, or of whoever knows it.
+// A stream of a GPU that the caller does not name: the memory's GPU, or the stream's own.
 Held<cai_stream> wrapped_near(cai_device device, std::uint64_t value) {
   int32_t count = 0;
   call(cai_device_count, CAI_DEVICE_CUDA, &count);

@@ -24,7 +24,7 @@ struct Release {
   void operator()(cai_manager *manager) const noexcept { cai_manager_release(manager); }
 };
 
-// One holder of a handle.
+// A reference to a handle.
 template <class Handle>
 using Held = std::unique_ptr<Handle, Release>;
 

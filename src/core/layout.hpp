@@ -52,7 +52,7 @@ struct Extent {
     return LayoutFault::none;
   }
   *out = {units, lo, hi};
-  int64_t whole;  // whoever computes hi - lo is to get it
+  int64_t whole;  // for callers that compute hi - lo
   if (__builtin_sub_overflow(hi, lo, &whole)) return LayoutFault::strides;
   return strides_fit ? LayoutFault::none : LayoutFault::strides;
 }

@@ -66,7 +66,7 @@ class Reader {
   // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
   int64_t *read_dims(const cai_value &value, int32_t entry, const char *rule,
                      int64_t lowest) noexcept;
-  // After an error nothing more is worth reading, unless somebody listens to findings.
+  // After an error nothing more is worth reading, unless findings are wanted.
   bool going_on() const noexcept { return judge_.verdict() == CAI_OK || judge_.listens(); }
   bool is_host() const noexcept { return in_.protocol == CAI_PROTOCOL_HOST; }
 
@@ -117,7 +117,7 @@ bool Reader::read_form() noexcept {
   }
   if (in_.dict.form == CAI_FORM_MAPPING) {
     judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
-                    " is %s, like a dict, but none", Printed(in_.dict).c_str());
+                    " is %s, a mapping and not a dict", Printed(in_.dict).c_str());
     return true;
   }
   judge_.error(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
@@ -140,7 +140,7 @@ void Reader::read_version() noexcept {
   }
   if (version != CAI_INTERFACE_VERSION) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion,
-                    " is %d, an old one", static_cast<int>(version));
+                    " is %d, an old version", static_cast<int>(version));
   }
   array_.version = static_cast<uint32_t>(version);
 }
@@ -331,7 +331,7 @@ void Reader::read_stream() noexcept {
   if (!values_.read_unsigned(value, CAI_ENTRY_STREAM, -1, clause::kStream, &stream)) return;
   if (stream == 0) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_STREAM, -1, value, clause::kStream,
-                    " is 0, which is disallowed: it is taken for 1, the legacy default stream");
+                    " is 0, which is disallowed: it is read as 1, the legacy default stream");
     stream = 1;
   }
   array_.stream = stream;

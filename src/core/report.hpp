@@ -6,7 +6,7 @@
 
 namespace cai {
 
-// Tells whoever cai_on_failure() has set.
+// Calls the hook of cai_on_failure().
 void report(const cai_error &error) noexcept;
 
 }  // namespace cai

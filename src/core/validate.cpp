@@ -131,7 +131,7 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
   }
   if (swapped != ((array.flags & CAI_FLAG_SWAPPED) != 0)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
-                "typestr has byte order %s, which the flag SWAPPED (flags 0x%x) denies",
+                "typestr has byte order %s, which the flag SWAPPED (flags 0x%x) contradicts",
                 Letter(dtype.byteorder).c_str(), array.flags);
   }
   return CAI_OK;

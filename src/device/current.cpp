@@ -76,7 +76,7 @@ Currents &mine() {
 
 void set_current(cai_stream *stream) {
   require_stream(stream);
-  // What is replaced may run somebody's code as it goes, that asks for the current stream.
+  // Releasing the replaced stream may run foreign code that asks for the current stream.
   const HeldStream before =
       std::exchange(mine().of(stream->device).stream, HeldStream::one_more(stream));
 }

@@ -13,14 +13,14 @@ namespace cai::device {
 
 void require_device_type(int32_t type) {
   if (type == CAI_DEVICE_CPU || type == CAI_DEVICE_CUDA) return;
-  throw Failure(CAI_ERR_VALUE, {}, "%d is no type of device: CAI_DEVICE_CPU or CAI_DEVICE_CUDA",
+  throw Failure(CAI_ERR_VALUE, {}, "%d is not a device type: CAI_DEVICE_CPU or CAI_DEVICE_CUDA",
                 static_cast<int>(type));
 }
 
 void require_device(cai_device device) {
   require_device_type(device.type);
   if (device.id < 0 || (is_cpu(device) && device.id != 0)) {
-    throw Failure(CAI_ERR_VALUE, {}, "%d is the id of no %s", static_cast<int>(device.id),
+    throw Failure(CAI_ERR_VALUE, {}, "%d is not the id of a %s", static_cast<int>(device.id),
                   is_cpu(device) ? "CPU: it has 0" : "GPU: they begin at 0");
   }
 }
@@ -65,7 +65,7 @@ bool is(std::string_view text, std::string_view word) {
 
 [[noreturn]] void fail_text(const char *text) {
   throw Failure(CAI_ERR_VALUE, {},
-                "\"%s\" is no device: \"cpu\", \"gpu\", \"gpu:1\", \"cuda:1\" or \"gpu:free\"",
+                "\"%s\" is not a device: \"cpu\", \"gpu\", \"gpu:1\", \"cuda:1\" or \"gpu:free\"",
                 text);
 }
 

@@ -30,7 +30,7 @@ struct cai_event {
   virtual void synchronize() = 0;
   virtual double elapsed(cai_event &end) = 0;
 
-  // The last holder has gone.
+  // The last reference was released.
   virtual void retire() noexcept = 0;
 
  protected:
@@ -39,7 +39,7 @@ struct cai_event {
 
 namespace cai::device {
 
-// Each throws. The result has one holder.
+// Each throws. The caller owns one reference to the result.
 cai_event *new_cpu_event(std::uint32_t flags);
 cai_event *new_gpu_event(cai_device device, std::uint32_t flags);
 

@@ -14,7 +14,7 @@ std::optional<cai_error> run(cai_work_fn work, void *context) noexcept {
   const cai_status status = work(context, &error);
   if (status == CAI_OK) return std::nullopt;
   if (error.status == CAI_OK) {
-    fail(&error, status, {}, "work on the stream says %s", cai_status_name(status));
+    fail(&error, status, {}, "work on the stream returned %s", cai_status_name(status));
   }
   error.status = status;
   return error;

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// What work on a stream has failed with, until somebody is told.
+// SPDX-License-Identifier: BSD-3-Clause The failure of work on a stream, until a call returns it.
 #pragma once
 
 #include <atomic>

@@ -36,7 +36,7 @@ class GpuEvent final : public cai_event {
   void require_alive() const override {
     if (process_ != forks()) driver::get();  // which says why it is of no use in a child
     if (is_alive(device.id, primary_.epoch)) return;
-    throw Failure(CAI_ERR_STATE, {}, "the event went when %s was reset: make another one",
+    throw Failure(CAI_ERR_STATE, {}, "the event ended when %s was reset: make a new one",
                   Text(device).text);
   }
 
@@ -104,7 +104,7 @@ class GpuEvent final : public cai_event {
   void require_uncaptured() const {
     if (!capture_) return;
     throw Failure(CAI_ERR_CAPTURE, {},
-                  "the event was recorded in a capture: it is no point in any work yet");
+                  "the event was recorded in a capture: no work has reached it yet");
   }
 
   void wait_on_gpu(GpuStream &stream) {

@@ -115,7 +115,7 @@ GpuStream::~GpuStream() {
 
 void require_no_captures(driver::Session &session, const Primary &primary) {
   order::Stream legacy{driver::stream_legacy, primary.context, -1};
-  order::require_not_capturing(session, legacy, "nobody can wait for all that its context does");
+  order::require_not_capturing(session, legacy, "nothing can wait for all work of its context");
   Known &all = known();
   const std::lock_guard lock(all.mutex);
   for (GpuStream *each = all.first; each; each = each->after_) {
@@ -125,8 +125,7 @@ void require_no_captures(driver::Session &session, const Primary &primary) {
     }
     order::Stream stream = each->stream_;
     try {
-      order::require_not_capturing(session, stream,
-                                   "nobody can wait for all that its context does");
+      order::require_not_capturing(session, stream, "nothing can wait for all work of its context");
     } catch (const Failure &failure) {
       // Its owner has destroyed it: what has gone is in no capture.
       if (each->is_left_over(failure.error())) continue;
@@ -139,7 +138,7 @@ void GpuStream::require_alive() const {
   if (process_ != forks()) driver::get();  // which says why it is of no use in a child
   if (!is_dead()) return;
   throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
-                "stream 0x%" PRIx64 " went when %s was reset: make another one", stream_.value,
+                "stream 0x%" PRIx64 " ended when %s was reset: make a new one", stream_.value,
                 Text(device).text);
 }
 
@@ -147,7 +146,7 @@ order::Stream GpuStream::stream() const {
   require_alive();
   if (thread_ && thread_ != this_thread()) {
     throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
-                  "the stream is 2 of thread %" PRIu64 ", which means another one on this thread",
+                  "the stream is 2 of thread %" PRIu64 ", which is another stream on this thread",
                   kernel_id(thread_));
   }
   return stream_;
@@ -198,8 +197,8 @@ void GpuStream::synchronize() {
     const cai_error &error = failure.error();
     if (!is_left_over(error)) throw;
     throw Failure(CAI_ERR_CUDA, {CAI_ENTRY_STREAM, -1, error.native},
-                  "stream 0x%" PRIx64 " was wrapped, and its owner has ended it: %s", mine.value,
-                  error.message);
+                  "stream 0x%" PRIx64 " was wrapped, and its owner has destroyed it: %s",
+                  mine.value, error.message);
   }
   order::look_at_all(session, mine, ending);
   session.finish();

@@ -36,12 +36,12 @@ class GpuStream final : public cai_stream {
   std::uint64_t epoch() const noexcept { return epoch_; }
   bool is_dead() const noexcept { return epoch_ != 0 && !is_alive(device.id, epoch_); }
 
-  // Whether the driver says by this that the stream, which is somebody else's, has gone.
+  // Whether this error of the driver means that the foreign stream was destroyed.
   bool is_left_over(const cai_error &error) const noexcept {
     return wrapped && error.status == CAI_ERR_CUDA && driver::says_gone(error.native);
   }
 
-  // What becomes of the stream with the last holder.
+  // What happens to the stream with the last release.
   bool owned = false;
   bool wrapped = false;
   void (*release)(void *context) = nullptr;

@@ -6,8 +6,8 @@
 namespace cai::device {
 namespace {
 
-// An end that a caller asks for, as the order room knows ends: of an owner. The callback runs with
-// the last holder.
+// An end that a caller attaches, in the order room's form: an owner. The callback runs with the
+// last release.
 class Attachment : public cai_owner {
  public:
   Attachment(void (*end)(void *context), void *context)
@@ -30,8 +30,8 @@ class Attachment : public cai_owner {
   std::atomic<int> holders_{1};
 };
 
-// A function that the driver is to run. Whoever queued it may call it off as long as it has not
-// begun; a graph may run it more than once.
+// A function that the driver will run. The code that queued it may cancel it before it has begun; a
+// graph may run it more than once.
 class HostWork {
  public:
   HostWork(cai_work_fn work, void *context, std::shared_ptr<Failures> failures)
@@ -124,7 +124,7 @@ void GpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *its
   if (mine.capture && done) {
     throw Failure(
         CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
-        "`done` is given, and the stream is being captured: a graph may do the work often");
+        "`done` is given, and the stream is being captured: a graph may run the work again");
   }
   cai_error error;
   const cai_status status = guard(&error, [&] {

@@ -23,7 +23,7 @@ struct Memory {
 // What the machine can give without swapping: caches are as good as free.
 Memory memory_of_machine() {
   struct sysinfo machine{};
-  if (sysinfo(&machine)) throw Failure(CAI_ERR_MEMORY, {}, "the machine does not say its memory");
+  if (sysinfo(&machine)) throw Failure(CAI_ERR_MEMORY, {}, "the machine's memory is not known");
   Memory memory{std::uint64_t{machine.freeram} * machine.mem_unit,
                 std::uint64_t{machine.totalram} * machine.mem_unit};
   std::ifstream info("/proc/meminfo");

@@ -40,8 +40,8 @@ Number number_of(const char *name, Number usual) {
       value >= 0) {
     return value;
   }
-  throw Failure(CAI_ERR_ARGUMENT, {}, "the environment has %s=%.80s, which is no number from 0 on",
-                name, text);
+  throw Failure(CAI_ERR_ARGUMENT, {},
+                "the environment has %s=%.80s, which is not a number of 0 or more", name, text);
 }
 
 struct Limits {
@@ -132,7 +132,7 @@ struct Slot {
   List frees;        // the rest: the driver waits for the device before it frees memory
   uint64_t bytes = 0;
   uint64_t weight = 0;
-  uint64_t looks_at = 0;              // so many frees it takes until somebody looks again
+  uint64_t looks_at = 0;              // so many frees until the next look
   uint32_t deferred = 0;              // deferrals that are open
   std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
 
@@ -268,7 +268,7 @@ void free_one(cai_device device, const Item &item, driver::Faults &failed) noexc
   const cai_status status = item.free(item.context, &error);
   if (status == CAI_OK) return;
   if (error.status == CAI_OK) {
-    fail(&error, status, {}, "a pending free says %s", cai_status_name(status));
+    fail(&error, status, {}, "a pending free returned %s", cai_status_name(status));
   }
   failed.note(error);
 }

@@ -47,17 +47,17 @@ void end_deferring(cai_device device) noexcept;
 // The device is about to be reset: frees all, deferred or not.
 void flush_before_reset(cai_device device) noexcept;
 
-// Its primary context has gone: what was pending in it is forgotten.
+// Its primary context was destroyed: forgets the frees that were pending in it.
 void forget_pending(cai_device device) noexcept;
 
-// The environment's limits are such that somebody understands; else a Failure.
+// Throws a Failure unless the environment's limits are valid.
 void require_pending_limits();
 
 struct PendingCounts {
   uint64_t bytes, count;
   uint32_t deferred;
 };
-// Throws for a device that is none.
+// Throws if the device is invalid.
 PendingCounts pending_of(cai_device device);
 
 }  // namespace cai::device

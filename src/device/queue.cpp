@@ -175,7 +175,7 @@ void Mark::wait() const {
   if (process_ != forks()) fail_in_child();
   if (by_ && by_->is_here()) {
     throw Failure(CAI_ERR_STATE, {},
-                  "the event cannot be waited for here: this is the thread that has to pass it");
+                  "the event cannot be waited for here: this is the thread that must complete it");
   }
   passed_.wait(0, std::memory_order_acquire);
 }

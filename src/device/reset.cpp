@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Devices brought to rest, and to their beginnings.
+// SPDX-License-Identifier: BSD-3-Clause Devices are synchronised and reset.
 #include "device/reset.hpp"
 
 #include <algorithm>

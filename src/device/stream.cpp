@@ -9,7 +9,7 @@
 namespace cai::device {
 namespace {
 
-// Those whose last holder went where the driver could not be called.
+// Streams whose last reference was released where the driver could not be called.
 constinit std::atomic<cai_stream *> left{nullptr};
 
 bool drop_holder(cai_stream *stream) noexcept {
@@ -24,7 +24,7 @@ HeldStream create_stream(cai_device device, std::uint32_t mode, std::int32_t pri
     throw Failure(CAI_ERR_VALUE, {}, "mode is %u, no CAI_MODE_*", mode);
   }
   if (priority != 0 && (is_cpu(device) || mode == CAI_MODE_DEFAULT)) {
-    throw Failure(CAI_ERR_VALUE, {}, "priority is %d, and %s has none but 0",
+    throw Failure(CAI_ERR_VALUE, {}, "priority is %d, and %s allows only 0",
                   static_cast<int>(priority), is_cpu(device) ? "the CPU" : "the default stream");
   }
   return is_cpu(device) ? new_cpu_stream(mode) : new_gpu_stream(device, mode, priority);
@@ -70,8 +70,7 @@ cai_status cai_stream_wrap(cai_device device, uint64_t value, void (*release)(vo
                     "value is 0, which is never a stream: 1 is the legacy default stream");
     }
     if (device::is_cpu(device)) {
-      throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
-                    "the CPU has no streams of anybody else's to wrap");
+      throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "the CPU has no foreign streams to wrap");
     }
     *out = device::wrap_gpu_stream(device, value, release, context).let_go();
   });

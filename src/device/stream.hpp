@@ -30,10 +30,10 @@ struct cai_stream {
   virtual bool is_busy() = 0;
   virtual void synchronize() = 0;
 
-  // Throws what earlier work has failed with, once.
+  // Throws the failure of earlier work, once.
   virtual void raise_failure() = 0;
 
-  // The last holder has gone: ends the handle, and lets what is queued run.
+  // The last reference was released: ends the handle, and lets queued work run.
   virtual void retire() noexcept = 0;
 
  protected:
@@ -46,7 +46,7 @@ namespace cai::device {
 class HeldStream {
  public:
   HeldStream() = default;
-  explicit HeldStream(cai_stream *stream) noexcept : stream_(stream) {}  // takes a holder over
+  explicit HeldStream(cai_stream *stream) noexcept : stream_(stream) {}  // takes over a reference
   HeldStream(HeldStream &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   HeldStream &operator=(HeldStream other) noexcept {
     std::swap(stream_, other.stream_);
@@ -69,20 +69,20 @@ inline bool is_dead(const cai_stream &stream) noexcept {
   return guard(nullptr, [&] { stream.require_alive(); }) != CAI_OK;
 }
 
-// Throws CAI_ERR_ARGUMENT for NULL, and CAI_ERR_STATE where the stream can serve no longer.
+// Throws CAI_ERR_ARGUMENT for NULL, and CAI_ERR_STATE if the stream can no longer be used.
 inline cai_stream &require_stream(cai_stream *stream, const char *name = "stream") {
   require(stream, name)->require_alive();
   return *stream;
 }
 
-// Each throws. The result has one holder.
+// Each throws. The caller owns one reference to the result.
 HeldStream create_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
 HeldStream new_cpu_stream(std::uint32_t mode);
 HeldStream new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
 HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
                            void *context);
 
-// Takes a holder away where the driver may not be called: a stream of a GPU ends later.
+// Releases a reference where the driver must not be called: a GPU stream ends later.
 void release_quietly(cai_stream *stream) noexcept;
 
 // Ends what release_quietly() has left.

@@ -58,8 +58,8 @@ void fail_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
   }
   if (result == error_invalid_handle && stream == stream_per_thread && is_without_per_thread(cu)) {
     throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM, -1, result},
-                  "stream 2, the calling thread's, is none of a green context, which is current: "
-                  "say one of its streams, or 1");
+                  "stream 2, the calling thread's, does not exist in the current green context: "
+                  "use one of its streams, or 1");
   }
   if (result != success) fail_call(cu.cuStreamGetCaptureInfo.name, result);
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},

@@ -47,8 +47,8 @@ constexpr auto kMeanings = [] {
                           : type.code == kDLOpaqueHandle ? ": an opaque handle"
                                                          : "";
   return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR},
-              "typestr cannot say a tensor's type of code %d, %d bits and %d lanes%s", type.code,
-              type.bits, type.lanes, why);
+              "typestr cannot express a tensor's type of code %d, %d bits and %d lanes%s",
+              type.code, type.bits, type.lanes, why);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ cai_status write_type(const cai_dtype &dtype, DLDataType *out, cai_error *error)
   char typestr[CAI_TYPESTR_SIZE];
   format_typestr(dtype, typestr);
   return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_TYPESTR},
-              "typestr is '%s', a type that DLPack has not", typestr);
+              "typestr is '%s', a type that DLPack lacks", typestr);
 }
 
 }  // namespace cai::exchange

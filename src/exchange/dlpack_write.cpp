@@ -49,7 +49,7 @@ cai_status write_strides(const cai_array &array, int64_t *out, cai_error *error)
 cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
                         cai_error *error) noexcept {
   if (array.mask) {
-    return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_MASK}, "mask: a tensor has none");
+    return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_MASK}, "mask: a tensor cannot have one");
   }
   if (const cai_status status = validate_device(array.device_type, error)) return status;
   // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): the device is set below
@@ -83,7 +83,7 @@ cai_status validate(const cai_array &array, cai_error *error) noexcept {
 
 cai_status read_only_fault(cai_error *error) noexcept {
   return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_DATA},
-              "data is read-only, which a tensor of this form cannot say");
+              "data is read-only, which a tensor of this form cannot express");
 }
 
 // The consumer's stream comes after what is pending, and the array's later users after it. For work

@@ -91,7 +91,7 @@ void share_by_driver(managers::Manager &manager, const cai_block &block, cai_ipc
     return;
   }
   if (!sharing.legacy) {
-    throw Failure(CAI_ERR_UNSUPPORTED, {}, "the driver shares no such memory");
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "the driver cannot share this memory");
   }
   out.kind = CAI_IPC_LEGACY;
   driver::CUipcMemHandle handle;
@@ -99,7 +99,7 @@ void share_by_driver(managers::Manager &manager, const cai_block &block, cai_ipc
   std::memcpy(out.data, handle.reserved, sizeof out.data);
 }
 
-// Closed unless somebody takes it.
+// Closed unless it is taken.
 struct Descriptor {
   Descriptor() = default;
   Descriptor(const Descriptor &) = delete;
@@ -149,7 +149,7 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
   made.pci_slot = info.pci_slot;
   if (!can_be_opened(made) || is_pool(made) != (descriptor.fd >= 0)) {
     throw Failure(CAI_ERR_STATE, {},
-                  "manager %s: get_ipc_handle gave a handle that nobody can open: kind %u, offset "
+                  "manager %s: get_ipc_handle returned an invalid handle: kind %u, offset "
                   "%" PRIu64 ", fd %d",
                   manager.name(), made.kind, made.offset, descriptor.fd);
   }
@@ -166,7 +166,7 @@ void require_handle(const cai_ipc_handle &handle, int32_t fd, cai_device device,
     throw Failure(CAI_ERR_DEVICE, {}, "memory of other processes is opened on GPUs, not the CPU");
   }
   if (how < CAI_OPEN_DIRECT || how > CAI_OPEN_AUTO) {
-    throw Failure(CAI_ERR_VALUE, {}, "how is %u, and none of CAI_OPEN_*", how);
+    throw Failure(CAI_ERR_VALUE, {}, "how is %u, not a CAI_OPEN_*", how);
   }
   if (handle.struct_size < sizeof handle || !can_be_opened(handle)) {
     throw Failure(CAI_ERR_VALUE, {},
@@ -186,7 +186,7 @@ void require_process(const cai_ipc_handle &handle) {
   }
   const uint64_t start = start_of(handle.process);
   if (start != 0 && start == handle.process_start) return;
-  throw Failure(CAI_ERR_STATE, {}, "the handle is of process %" PRIu64 ", which is gone",
+  throw Failure(CAI_ERR_STATE, {}, "the handle is of process %" PRIu64 ", which has ended",
                 handle.process);
 }
 

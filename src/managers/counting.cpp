@@ -53,7 +53,7 @@ class Limiting : public Wrapper<Limiting> {
     uint64_t out = out_.load(std::memory_order_relaxed);
     do {
       if (bytes > limit_ - out) {
-        throw Failure(CAI_ERR_MEMORY, {}, "%llu of %llu bytes are out, and that is the limit",
+        throw Failure(CAI_ERR_MEMORY, {}, "%llu of %llu bytes are allocated, which is the limit",
                       static_cast<unsigned long long>(out),
                       static_cast<unsigned long long>(limit_));
       }

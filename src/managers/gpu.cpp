@@ -31,7 +31,7 @@ struct Given {
 uint64_t with_room_to_align(uint64_t size, uint64_t align) {
   uint64_t bytes = 0;
   if (__builtin_add_overflow(size, align > granularity ? align - granularity : 0, &bytes)) {
-    throw Failure(CAI_ERR_MEMORY, {}, "so many bytes nobody can count");
+    throw Failure(CAI_ERR_MEMORY, {}, "the size in bytes overflows");
   }
   return bytes;
 }
@@ -230,7 +230,7 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
       persist([&] { require_uncaptured(cu, stream, why_no_free); });
       return driver::call(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
   }
-  throw Failure(CAI_ERR_VALUE, {}, "block->cookie is none that this manager gave");
+  throw Failure(CAI_ERR_VALUE, {}, "block->cookie is not of this manager");
 }
 
 void Gpu::trim(uint64_t keep) const {

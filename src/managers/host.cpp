@@ -134,7 +134,7 @@ cai_block host_allocate(cai_device device, uint64_t size, uint64_t align, uint32
   constexpr uint64_t page = 4096;
   uint64_t bytes = 0;
   if (__builtin_add_overflow(size, align > page ? align - page : 0, &bytes)) {
-    throw Failure(CAI_ERR_MEMORY, {}, "so many bytes nobody can count");
+    throw Failure(CAI_ERR_MEMORY, {}, "the size in bytes overflows");
   }
   cai_block block{};
   make_on_gpu(*ordinal, block, host_free,

@@ -71,7 +71,7 @@ HeldManager exchange(cai_device device, HeldManager manager) {
   return HeldManager(std::exchange(chosen.of(device), manager.let_go()));
 }
 
-// What the device has none of yet. Whoever makes it cannot need it.
+// The device has no manager yet. The code that makes it cannot need it.
 HeldManager make_of(const cai_manager_table &table, cai_device device) {
   const void *const place = &Chosen::get().of(device);
   if (InManager::depth_of(place, "create")) {
@@ -146,7 +146,7 @@ uint64_t require_alignment(uint64_t align) {
 void require_kind(uint32_t kind) {
   if (managers::is_device_kind(kind) || managers::is_host_kind(kind)) return;
   const char *const name = cai_kind_name(kind);
-  throw Failure(CAI_ERR_VALUE, {}, "kind is %u (%s), which no manager gives", kind,
+  throw Failure(CAI_ERR_VALUE, {}, "kind is %u (%s), which no manager allocates", kind,
                 name ? name : "none of them");
 }
 

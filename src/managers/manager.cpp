@@ -57,7 +57,7 @@ struct AllManagers {
     (manager->previous_ ? manager->previous_->next_ : first) = manager->next_;
     if (manager->next_) manager->next_->previous_ = manager->previous_;
   }
-  // Without those that an earlier reset has ended, and somebody holds still.
+  // Without managers that an earlier reset has ended and that still have references.
   std::vector<managers::HeldManager> alive_of(cai_device device) {
     const std::lock_guard lock(mutex);
     std::vector<managers::HeldManager> found;
@@ -152,7 +152,7 @@ bool cai_manager::is_alive() const noexcept {
 
 void cai_manager::require_alive() const {
   if (is_alive()) return;
-  throw Failure(CAI_ERR_STATE, {}, "manager %s is dead: its device %s was reset", name(),
+  throw Failure(CAI_ERR_STATE, {}, "manager %s is invalid: its device %s was reset", name(),
                 device::Text(device_).text);
 }
 
@@ -166,13 +166,12 @@ void cai_manager::initialize_before(const char *what) {
   }
   if (std::find(std::begin(givers), std::end(givers), what) == std::end(givers)) return;
   throw Failure(CAI_ERR_STATE, {},
-                "manager %.80s: initialize asks the manager itself for memory, by %s", name(),
-                what);
+                "manager %.80s: initialize allocates from the manager itself, by %s", name(), what);
 }
 
 void cai_manager::fail_as(const char *what, cai_status status, cai_error &error) const {
   if (error.status == CAI_OK) {
-    throw Failure(status, {}, "manager %s: %s says %s", name(), what, cai_status_name(status));
+    throw Failure(status, {}, "manager %s: %s returned %s", name(), what, cai_status_name(status));
   }
   error.status = status;
   error.message[sizeof error.message - 1] = '\0';
@@ -198,7 +197,7 @@ void cai_manager::require_given(const cai_block &block, uint64_t address, uint64
   if (address && guard(&error, free) != CAI_OK) report(error);
   throw Failure(CAI_ERR_STATE, {},
                 "manager %s: %s was asked for %" PRIu64 " bytes at a multiple of %" PRIu64
-                ", and gave %" PRIu64 " at 0x%" PRIx64,
+                ", and returned %" PRIu64 " at 0x%" PRIx64,
                 name(), what, size, align, block.size, address);
 }
 

@@ -57,7 +57,7 @@ struct Companion {
 // context current, as wrappers are; the others see to that.
 struct cai_manager {
  public:
-  // Makes a manager with one holder. Calls the table's `create`.
+  // Makes a manager; the caller owns one reference. Calls the table's `create`.
   static cai_manager *make(const cai_manager_table &table, const void *params, cai_device device,
                            cai_manager *upstream);
   cai_manager(const cai_manager &) = delete;
@@ -65,7 +65,7 @@ struct cai_manager {
 
   void retain() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
-  // False if the last holder has gone already.
+  // False if the last reference was released already.
   bool retain_if_held() noexcept;
 
   const char *name() const noexcept { return table_.name; }
@@ -200,7 +200,7 @@ struct cai_manager {
   void initialize_before(const char *what);
   // Whether the manager itself refuses memory of a kind where its stream is being captured.
   bool looks_for_captures(uint32_t kind) const noexcept;
-  // Whether it is asked there for memory of a kind: somebody's own need not know of captures.
+  // Whether it is called there for memory of a kind: foreign managers need not know of captures.
   bool asks_in_captures(uint32_t kind) const noexcept {
     return kind != CAI_KIND_ASYNC || is_built_in_ || device_.type == CAI_DEVICE_CPU;
   }
@@ -234,7 +234,7 @@ namespace cai::managers {
 
 using Manager = ::cai_manager;
 
-// One holder of a manager.
+// A reference to a manager.
 class HeldManager {
  public:
   HeldManager() = default;

@@ -11,14 +11,14 @@ void require_no_params(const void *params, const char *manager) {
 
 void require_no_upstream(const Manager *upstream, const char *manager) {
   if (upstream) {
-    throw Failure(CAI_ERR_VALUE, {}, "manager %s is put around no other, and upstream is %s",
+    throw Failure(CAI_ERR_VALUE, {}, "manager %s wraps no other manager, and upstream is %s",
                   manager, upstream->name());
   }
 }
 
 Manager &require_upstream(Manager *upstream, const char *manager) {
   if (upstream) return *upstream;
-  throw Failure(CAI_ERR_VALUE, {}, "manager %s is put around another, and upstream is NULL",
+  throw Failure(CAI_ERR_VALUE, {}, "manager %s wraps another manager, and upstream is NULL",
                 manager);
 }
 

@@ -111,7 +111,7 @@ class Pool : public Gpu {
     driver::call(cu.cuDeviceSetMemPool, handle(), pool_);
   }
 
-  // Unless somebody else has installed another one since.
+  // Unless other code has installed another pool since.
   void uninstall(const driver::Driver &cu, driver::Faults &faults) const noexcept {
     CUmemoryPool now = nullptr;
     if (!before_ || !faults.attempt(cu.cuDeviceGetMemPool, &now, handle()) || now != pool_) return;

@@ -131,17 +131,17 @@ cai_status cai_manager_register(const char *name, const cai_manager_table *table
     if (!name || !table) throw Failure(CAI_ERR_ARGUMENT, {}, "name or table is NULL");
     if (!managers::is_name(name)) {
       throw Failure(CAI_ERR_VALUE, {},
-                    "\"%.100s\" is no name of a manager: letters, digits, '_', '-' and '.' are",
+                    "\"%.100s\" is not a valid manager name: letters, digits, '_', '-' and '.' are",
                     name);
     }
     managers::require_table(*table, name);
     if (managers::known(name)) {
-      throw Failure(CAI_ERR_VALUE, {}, "there is a manager \"%.100s\" already", name);
+      throw Failure(CAI_ERR_VALUE, {}, "a manager \"%.100s\" is already registered", name);
     }
     auto &registered = managers::Registered::get();
     const std::lock_guard lock(registered.mutex);
     if (!registered.tables.try_emplace(name, table).second) {
-      throw Failure(CAI_ERR_VALUE, {}, "there is a manager \"%.100s\" already", name);
+      throw Failure(CAI_ERR_VALUE, {}, "a manager \"%.100s\" is already registered", name);
     }
   });
 }

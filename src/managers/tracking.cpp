@@ -27,7 +27,7 @@ class Tracking : public Wrapper<Tracking> {
     uint64_t stream;
     double seconds;
     std::string caller;
-    bool is_ending = false;  // somebody is freeing it
+    bool is_ending = false;  // a call is freeing it
   };
 
   Tracking(const void *params, cai_device, Manager *upstream)
@@ -42,7 +42,7 @@ class Tracking : public Wrapper<Tracking> {
     const Allocation &oldest = all.front();
     cai_error error;
     fail(&error, CAI_ERR_STATE, {},
-         "manager tracking ends with %zu allocations of %llu bytes out, the oldest at 0x%llx%s%s",
+         "manager tracking ends with %zu allocations of %llu bytes left, the oldest at 0x%llx%s%s",
          all.size(), static_cast<unsigned long long>(bytes),
          static_cast<unsigned long long>(oldest.block.data), oldest.caller.empty() ? "" : " by ",
          oldest.caller.c_str());

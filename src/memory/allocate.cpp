@@ -71,7 +71,7 @@ void require_valid(const cai_request &request) {
     if (request.depth) fail_field("depth", request.depth, "the kind has none");
     if (request.channels) fail_field("channels", request.channels, "the kind has none");
     if (std::memcmp(&dtype, &no_dtype, sizeof dtype) != 0) {
-      throw Failure(CAI_ERR_VALUE, {}, "dtype is set, and the kind has none");
+      throw Failure(CAI_ERR_VALUE, {}, "dtype is set, but the kind takes none");
     }
   }
   if (request.align && !std::has_single_bit(request.align)) {
@@ -219,7 +219,7 @@ driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
       });
   if (found == std::end(formats) || dtype.byteorder == '>' || dtype.ext) {
     throw Failure(CAI_ERR_VALUE, {},
-                  "dtype is none that a CUDA array has: i, u or f of 1, 2 or 4 bytes");
+                  "dtype is invalid for a CUDA array: i, u or f of 1, 2 or 4 bytes");
   }
   if (request.channels != 1 && request.channels != 2 && request.channels != 4) {
     fail_field("channels", request.channels, "neither 1, 2 nor 4");
@@ -295,7 +295,7 @@ struct Rows {
   uint64_t row, pitch, count;
 };
 
-// Without a word of rows all of it is one; they have no padding unless somebody says so.
+// Without rows all of it is one row; rows have no padding unless a pitch is given.
 Rows rows_of(const cai_memory_info &info) noexcept {
   const uint64_t pitch = info.pitch ? info.pitch : info.size;
   return {info.row ? info.row : std::min(pitch, info.size), pitch, info.rows ? info.rows : 1};

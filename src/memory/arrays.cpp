@@ -266,7 +266,7 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
   request.struct_size = sizeof request;
   if (!given) request.kind = CAI_KIND_DEFAULT;
   if (request.size || request.rows || request.depth) {
-    throw Failure(CAI_ERR_VALUE, {}, "request says a size, which follows from the array");
+    throw Failure(CAI_ERR_VALUE, {}, "request sets a size, which follows from the array");
   }
   if (request.kind == CAI_KIND_CUDA_ARRAY) fail_cuda_array();
   const uint64_t mask_offset = size_request(like, &request);
@@ -286,9 +286,9 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
 
 // ---- Memory of arrays
 
-// Memory that holds an array of somebody's. Its stream comes after the array's, and when it is
-// given back the array's comes after what was done here. It holds the array for as long as anybody
-// has the memory, freed or not, and may ask the keeper.
+// Memory of a foreign array. Its stream waits for the array's; when it is freed, the array's stream
+// waits for the work done here. It keeps the array alive as long as the memory has references,
+// freed or not, and may ask the keeper.
 void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   const cai_array *const array = memory.found_by;
   bool is_abandoned = false;

@@ -314,7 +314,7 @@ void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
     cai_error error;
     const cai_status status = give_back(*memory, &error);
     const bool is_refused = refused.load(std::memory_order_relaxed) == memory;
-    if (is_refused) ++refusals;  // whoever let go of it was told why
+    if (is_refused) ++refusals;  // the release has reported why
     if (status != CAI_OK) {
       if (failed) {
         failed->note(error);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// The handle: its holders, what is told of it, and the streams that it knows.
+// SPDX-License-Identifier: BSD-3-Clause The handle: its references, its description, and its
+// streams.
 #include "memory/memory.hpp"
 
 #include <algorithm>
@@ -337,7 +337,7 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
   return guard(error, [&] {
     if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
     if (memory->whole) {
-      throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, but its whole");
+      throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory cannot be freed, only the whole");
     }
     if (memory->freed.exchange(true, std::memory_order_acq_rel)) {
       throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " was freed already",

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Memory with holders: what it is, and how it is given back.
+// SPDX-License-Identifier: BSD-3-Clause Reference-counted memory: its facts, and how it is freed.
 #pragma once
 
 #include <atomic>
@@ -23,9 +22,9 @@ struct FreeStream {
 
 }  // namespace cai::memory
 
-// The owner keeps the uses of the memory: arrays of it name it as their keeper. There is one holder
-// for each cai_memory_retain(), each array and each view. Memory is given back once the holders
-// have gone, or by cai_memory_free(), and nothing else has a claim: work of the host's that uses
+// The owner keeps the uses of the memory: arrays of it name it as their keeper. There is one
+// reference for each cai_memory_retain(), each array and each view. Memory is freed once the last
+// reference is released, or by cai_memory_free(), and nothing else has a claim: host work that uses
 // it.
 struct cai_memory : cai_owner {
   cai_memory(cai_device device, std::uint32_t kind);
@@ -37,11 +36,11 @@ struct cai_memory : cai_owner {
   static void release_owner(cai_owner *owner) noexcept;
 
   std::atomic<std::uint64_t> holders{1};
-  std::atomic<std::uint64_t> claims{1};  // the holders' common one, and others
-  std::atomic<int> lives{2};             // of the holders, and of what is to be given back
-  std::atomic<bool> freed{false};        // by hand, or by the last holder
+  std::atomic<std::uint64_t> claims{1};  // one for all references, and others
+  std::atomic<int> lives{2};             // of the references, and of the memory to be freed
+  std::atomic<bool> freed{false};        // by hand, or by the last release
 
-  // What is told of it: all but the flags of the moment and the stream.
+  // Its description: all but the momentary flags and the stream.
   cai_memory_info facts{};
 
   // Gives it back, and throws what fails. In the order of a stream if `ordered`; else once all work
@@ -74,11 +73,11 @@ struct cai_memory : cai_owner {
   std::vector<cai::memory::FreeStream> former_streams;
   bool has_said_none = false;  // by an array on a GPU
 
-  // Its memory may be used: nobody freed it, and no reset has.
+  // Its memory may be used: neither a call nor a reset has freed it.
   bool is_alive() const noexcept;
-  // By hand, or by the last holder; or the array that it was found by says so.
+  // By hand, or by the last release; or the array that it was found by is freed.
   bool is_freed() const noexcept;
-  // A reset has destroyed the context that it was of, whoever freed it before.
+  // A reset has destroyed its context, even if it was freed before.
   bool has_lost_context() const noexcept;
   // Whether the process can still do something to it.
   bool is_reachable() const noexcept;
@@ -90,7 +89,7 @@ struct cai_memory : cai_owner {
 
 namespace cai::memory {
 
-// A holder of memory.
+// A reference to memory.
 class HeldMemory {
  public:
   HeldMemory() = default;
@@ -125,13 +124,13 @@ HeldMemory read_only_view_of(cai_memory &memory);
 
 // Lets addresses in it be looked up, until it is taken out.
 void enter(cai_memory &memory);
-// Of other memory a reset is to find it, for its arrays to hear of that, until it is taken out.
+// Enters other memory for a reset to find and mark its arrays, until it is taken out.
 void enter_if_it_may_die(cai_memory &memory) noexcept;
 void take_out_of_registry(cai_memory &memory) noexcept;
-// What a reset has killed is in nobody's way: its addresses may be given anew.
+// Forgets memory that a reset has freed: its addresses may be allocated again.
 void forget_dead() noexcept;
 
-// One holder more, unless the last one has gone.
+// Adds a reference, unless the last one was released.
 inline bool hold_if_held(cai_memory &memory) noexcept {
   std::uint64_t holders = memory.holders.load(std::memory_order_relaxed);
   while (holders != 0) {
@@ -180,15 +179,15 @@ class Claim {
   cai_memory &memory_;
 };
 
-// Gives it back as soon as nobody has a claim: the first of the two, by whoever set `freed`.
-// What happens later, and fails, is reported.
+// Frees it as soon as nothing has a claim. The caller that has set `freed` calls it first. A later
+// failure is reported.
 cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 
-// The holders, or what was to be given back, have gone.
+// The references are released, or the memory is freed.
 void end_life(cai_memory &memory) noexcept;
 
-// Tries again what a capture, a lack of memory or the driver had forbidden, until so much is
-// refused again. Failures are reported, unless somebody notes them.
+// Retries frees that failed because of a capture, out of memory or the driver, until too many fail
+// again. Failures are reported, unless `failed` collects them.
 void retry_ends(int most_refusals, driver::Faults *failed = nullptr) noexcept;
 
 }  // namespace cai::memory

@@ -12,11 +12,11 @@ namespace cai::memory {
 // under the same address has died without being taken out, and is replaced.
 void enter(uint64_t address, uint64_t size, cai_memory *memory);
 
-// Takes it out again. Nothing if another one has taken its place.
+// Takes it out again. Does nothing if other memory has replaced it.
 void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcept;
 
-// The memory around an address, with one holder more, and how far in it the address is. Null also
-// if its last holder has gone.
+// The memory around an address, with a new reference, and the offset of the address. Also null if
+// its last reference was released.
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept;
 
 // Likewise memory that no address finds, but whose context may go. Nothing is taken out of what was

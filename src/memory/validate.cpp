@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Whether memory is what somebody says it is, by the driver's word.
+// SPDX-License-Identifier: BSD-3-Clause Checks with the driver whether memory has the stated
+// device, kind and size.
 #include <cinttypes>
 
 #include "cai/memory.h"
@@ -83,7 +83,7 @@ void validate(uint64_t address, uint64_t size, cai_device device, uint32_t kind)
   cai_error error;
   if (cai_device_format(device, text, &error) != CAI_OK) throw Failure(error);
   if (!cai_kind_name(kind) || kind == CAI_KIND_NONE || kind == CAI_KIND_CUDA_ARRAY) {
-    throw Failure(CAI_ERR_VALUE, {}, "kind %u is none of memory with an address", kind);
+    throw Failure(CAI_ERR_VALUE, {}, "kind %u has no memory with an address", kind);
   }
   if (address == 0) {
     if (size == 0) return;

@@ -32,7 +32,7 @@ void list_on_host(Uses &uses, const cai_array &array);
 // An import, or what is used in a capture, with all that is known of the array: the owner.
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture);
 // What it has kept in captures is found all the same, if the memory outlives its owner: that of an
-// import, or of somebody's array.
+// import, or of a foreign array.
 void unlist(Uses &uses) noexcept;
 
 // A stream is in one capture at most, and so what it had in others is over.

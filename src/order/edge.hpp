@@ -7,9 +7,9 @@
 
 namespace cai::order {
 
-// Whose the stream is that comes after: the consumer's, who works there; the one that a view comes
-// with; one that is told to somebody who knows of no owner; the producer's, in turn. In a capture
-// it matters, and where a host may wait for that stream.
+// The stream that waits: the consumer's, for its work; a view's; one that is told to a consumer
+// without the owner; or the producer's, in turn. It matters in a capture, and where a host may wait
+// for that stream.
 enum class Way { forth, published, told, back };
 
 enum class Edge {
@@ -31,7 +31,7 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
 // Whether nothing is pending on a stream that is not being captured.
 bool is_idle(driver::Session &session, Stream &stream);
 
-// Makes the stream wait for an event of somebody's.
+// Makes the stream wait for a foreign event.
 void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags = 0);
 
 // Whether an event is pending, that a capturing stream cannot wait for.

@@ -40,10 +40,11 @@ class HostUses {
  public:
   void keep(const HostPoint &point, bool write);
 
-  // Adds what a read, or a write, comes after; forgets what is over.
+  // Adds the work that a read, or a write, must wait for; forgets work that is over.
   void add_conflicts(bool write, HostPoints &out);
 
-  // Who is told that there is none sees what was done.
+  // Whether any work is kept. Acquires: a caller that reads false sees the effects of the work that
+  // is over.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
 
  private:

@@ -99,7 +99,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
   probe(session, stream);
   const HandBack back(session, array, stream);
   const auto finish = [&](bool tells) {
-    session.finish();  // what has become of the holder is certain after this
+    session.finish();  // after this it is certain whether the reference was taken over
     if (tells) tell_keeper(keeper, value, bool(stream.capture));
   };
   if (stream.capture) {
@@ -151,7 +151,7 @@ bool require_use(cai_owner *self, std::uint32_t access) {
   if (stores_by_itself(self)) {
     throw Failure(
         CAI_ERR_ARGUMENT, {},
-        "self->await_uses is not that of cai_owner_init(), and what is kept here would never "
+        "self->await_uses is not that of cai_owner_init(), so a use that is kept here would never "
         "be found: keep it in another owner, which cai_owner_init() fills in");
   }
   if (access != CAI_ACCESS_READ && access != CAI_ACCESS_WRITE) {
@@ -173,7 +173,7 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
     order::require_stream(stream);
     const trace::Call call("cai_array_release_on", trace::stream(stream), *array);
     if (!array->owner)
-      throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it has no holder");
+      throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it has no reference to release");
     if (!order::may_be_pending(*array) && !(array->mask && order::may_be_pending(*array->mask))) {
       return cai_array_release(array);
     }

@@ -109,8 +109,8 @@ inline cai_owner *keeper_of(const cai_array &array) noexcept {
   return keeper_of(array.owner);
 }
 
-// Whether memory has gone before those who hold it let go: its own keeper says so, or that of the
-// array which it was found by.
+// Whether memory was freed while references remain: by the flag of its own keeper, or of the keeper
+// of the array that it was found by.
 inline bool is_freed(const cai_owner &keeper) noexcept {
   return has_flag(&keeper, CAI_OWNER_FREED) ||
          (keeper.keeper && has_flag(keeper.keeper, CAI_OWNER_FREED));
@@ -129,13 +129,13 @@ inline cai_array mask_of(const cai_array &array) noexcept {
   return mask;
 }
 
-// Whether the keeper leaves some of it to another one: its memory is that of somebody's array.
+// Whether the keeper leaves some uses to another one: its memory is a foreign array's.
 inline bool leaves_to_another(const cai_owner *keeper) noexcept {
   return keeper && keeper->keeper;
 }
 
-// The owner that keeps the work of the host's own on an array: memory of somebody's array leaves
-// that to whoever keeps the uses of the array.
+// The owner that keeps the host's own work on an array: memory of a foreign array leaves that to
+// the keeper of the array's uses.
 inline cai_owner *host_keeper_of(cai_owner *owner) noexcept {
   return keeper_of(keeper_of(owner));
 }

@@ -26,8 +26,7 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
   if (const driver::CUcontext found = find_context(session, array.data, &ordinal)) return found;
   if (ordinal < 0) {
     throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_DATA},
-                  "data 0x%" PRIx64
-                  " is not memory of the driver's, so stream %d has no context to be of",
+                  "data 0x%" PRIx64 " is not memory of the driver's, so stream %d has no context",
                   array.data, static_cast<int>(array.value));
   }
   throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
@@ -39,7 +38,7 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  // First who was told: whoever takes a stream back keeps what is pending there before.
+  // Told streams first: a caller that takes a stream back keeps its pending work before.
   bool any_told = false;
   auto add_kept = [&](Uses &uses) {
     any_told = any_told || uses.any_told_but(own);
@@ -71,7 +70,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
 [[noreturn, gnu::cold]] void fail_thread(const cai_array &array, int32_t index) {
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                 "stream 2 is that of thread %" PRIu64
-                ", and means another one here: cai_array_publish_event() it there",
+                ", which is another stream here: cai_array_publish_event() it there",
                 kernel_id(thread_said_by(keeper_of(array)).load(std::memory_order_relaxed)));
 }
 

@@ -49,8 +49,8 @@ struct Demand {
     int32_t index;
   };
 
-  // An array whose memory somebody who knows of no owner was told another stream of: which, is read
-  // once nothing is called out any more.
+  // An array for whose memory a consumer without the owner was told another stream. The stream is
+  // read once no foreign code is called any more.
   struct Told {
     const cai_array *array;
     std::uint64_t own;  // the stream of the array itself
@@ -102,8 +102,8 @@ inline std::uint64_t stream_value(const cai_array &array) {
 // others.
 std::uint64_t claim_stream(const cai_array &array, int32_t index);
 
-// The stream with which the array is to come: 1 and 2 are of its memory's context, as they will be
-// for whoever gets the array.
+// The stream that the array will come with: 1 and 2 are of its memory's context, as for the
+// consumer.
 Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream);
 
 // The context that 1 and 2 of the array are of; null if there is none, or the memory is not the

@@ -29,7 +29,7 @@ uint64_t provided_stream(const cai_array &array) {
     if (!item->provider.current(item->provider.context, &array, &stream)) continue;
     if (stream == 0) {
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
-                    "a stream provider says stream 0, which is never a stream");
+                    "a stream provider returned stream 0, which is never a stream");
     }
     return stream;
   }

@@ -81,8 +81,8 @@ bool say_thread(cai_owner *keeper) {
   if (thread_said_by(keeper).compare_exchange_strong(said, this_thread())) return true;
   if (said == this_thread()) return false;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
-                "target is stream 2, and the owner says that of thread %" PRIu64
-                " already: cai_array_publish_event() it",
+                "target is stream 2, but the owner has stream 2 of thread %" PRIu64
+                " already: use cai_array_publish_event()",
                 kernel_id(said));
 }
 
@@ -131,10 +131,10 @@ bool is_news(const cai_array &array, std::uint64_t target) {
 }
 
 constexpr const char *said_by_dict =
-    "told (a dict or a tensor says that stream to somebody who knows of no owner)";
+    "told (a dict or a tensor names that stream to a consumer without the owner)";
 
-// Work is on the array's stream of which the owner cannot know more, as that of somebody who knows
-// of no owner: whoever uses another array of the owner waits for that stream.
+// There is work on the array's stream that the owner does not know, as of a consumer without the
+// owner: uses of other arrays of the owner wait for that stream.
 void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
   cai_owner *const keeper = keeper_of(array);
   const auto tell_trace = [&] {
@@ -342,7 +342,7 @@ Stream find_default(const cai_array &array, std::uint64_t value) {
   }
 }
 
-// Likewise, where nothing is pending: a stream that is a handle takes no driver. For somebody who
+// Likewise, where nothing is pending: a stream that is a handle takes no driver. For a caller that
 // does not use the view itself, so that uses of other arrays need not be kept.
 cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   NewView view(array);

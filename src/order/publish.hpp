@@ -1,35 +1,34 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// The producer's side, for those who give arrays away in another form than cai_array.
+// SPDX-License-Identifier: BSD-3-Clause The producer's side, for exports in another form than
+// cai_array.
 #pragma once
 
 #include "order/event.hpp"
 
 namespace cai::order {
 
-// Makes `stream` wait for all that is pending on an array that has been judged, and records an
-// event there.
+// Makes `stream` wait for all pending work on a validated array, and records an event there.
 Event event_after(const cai_array &array, std::uint64_t stream);
 
-// What a dict says where the array, or its mask, states no stream.
+// The streams of a dict where the array, or its mask, states none.
 struct Said {
   std::uint64_t array = driver::stream_legacy, mask = driver::stream_legacy;
 };
-// A dict is to say the array's stream and its mask's, to somebody who knows of no owner: that
-// stream waits for kept uses, and those who use other arrays of the owner will wait for it.
+// For a dict that names the array's stream and its mask's to a consumer without the owner: that
+// stream waits for kept uses, and uses of other arrays of the owner will wait for it.
 Said hand_to_dict(const cai_array &array);
 
-// Whether a dict of an array that came with None must not say that: uses are kept, or somebody was
-// told a stream by a tensor, say; of an import, or of another one of the memory.
+// Whether a dict of an array that came with None must not name None: uses are kept, or a consumer
+// was told a stream, for example by a tensor; of this import, or of another import of the memory.
 bool none_is_stale(const cai_array &array) noexcept;
 
-// Puts `stream` in order for somebody who knows of no owner, and uses the array there until what
-// this returns is released: the array, with a new reference, or a view. Whoever uses another array
-// of the owner waits for that stream.
+// Orders `stream` for a consumer without the owner, and uses the array there until the result is
+// released: the array, with a new reference, or a view. Uses of other arrays of the owner wait for
+// that stream.
 const cai_array *lend(const cai_array &array, std::uint64_t stream);
 
-// A use of the array on `stream`, which has been probed, began before its capture, and ends in it:
-// of what was pending there before, no event tells, so whoever uses the array waits for that
-// stream. Throws CAI_ERR_CAPTURE if its owner keeps uses by itself, and cannot be told.
+// A use of the array on `stream`, which has been probed, began before its capture, and ends in it.
+// No event covers work that was pending there before, so uses of the array wait for that stream.
+// Throws CAI_ERR_CAPTURE if its owner keeps uses by itself, and cannot be told.
 void tell_of_uncaptured(const cai_array &array, const Stream &stream);
 
 }  // namespace cai::order

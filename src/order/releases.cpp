@@ -83,8 +83,8 @@ Uses *take_lost() noexcept {
   return taken;
 }
 
-// Whether the calling thread is seen to capture. Whoever ends may free memory by a call that ruins
-// a capture, on a stream of which nobody here knows; so nothing ends meanwhile.
+// Whether libcai sees that the calling thread captures. An end may free memory by a call that
+// invalidates a capture, on a stream that is not known here; so nothing ends meanwhile.
 class Sight {
  public:
   explicit Sight(driver::Session &session) : session_(session), captures_(session.met_capture) {}
@@ -403,7 +403,7 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
   return guard(error, [&] {
     const order::trace::Call call("cai_drain", order::trace::host);
     std::atomic<int64_t> &count = order::waiting().count;
-    // What ends may let go of others, whose end is then put off.
+    // An end may release other arrays, whose end is then deferred.
     for (bool ended = true; ended;) {
       ended = false;
       if (count.load(std::memory_order_acquire) == 0 && !order::any_condemned()) break;

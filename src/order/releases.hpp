@@ -46,16 +46,17 @@ void look(driver::Session &session, const Stream &stream, Ending &ending);
 // Likewise for all of them, after the stream was waited for.
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending);
 
-// An end that hangs on uses of its own: one holder of `owner` goes when they are complete. NULL:
-// nothing does, but cai_drain() waits for them.
+// An end with uses of its own: releases one reference to `owner` when they are complete. NULL:
+// releases none, but cai_drain() waits for them.
 std::unique_ptr<Uses> new_holder(cai_owner *owner);
 
-// Takes a reference that cai_drain() lets go of once it has waited for the stream's context, or
-// that has gone; or in all contexts that it sees, where the driver does not say which one it is.
+// Takes a reference that cai_drain() releases once it has waited for the stream's context, or that
+// context was destroyed; or for all contexts that it sees, if the driver does not report the
+// context.
 void park(cai_owner *owner, Stream stream) noexcept;
 
-// Adds a holder that the graph which is being captured lets go when it, and all that was made of
-// it, has gone.
+// Adds a reference that the graph being captured releases when it, and all that was made from it,
+// is destroyed.
 void hold_for_graph(driver::Session &session, const driver::Capture &capture, cai_owner *owner);
 
 }  // namespace cai::order

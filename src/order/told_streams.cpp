@@ -11,7 +11,7 @@
 namespace cai::order {
 namespace {
 
-// Who enters is counted in the current phase; of the other one there are those alone that somebody
+// New readers are counted in the current phase; the other phase has only readers that a thread
 // waits for.
 struct Readers {
   std::mutex turn;  // to wait

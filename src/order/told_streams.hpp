@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Streams that others were told may go as soon as whoever was told has taken that back, on any
-// thread; and others may be about to wait for one.
+// SPDX-License-Identifier: BSD-3-Clause Streams that consumers were told may be destroyed as soon
+// as the telling is taken back, on any thread; and other threads may be about to wait for one.
 #pragma once
 
 namespace cai::order {
 
-// From reading which streams were told till the driver is called with them no more. Nothing is
-// called out meanwhile, and the host does not wait: who takes a stream back waits for the readers.
+// From reading which streams were told till the driver is called with them no more. No foreign code
+// is called meanwhile, and the host does not wait: a thread that takes a stream back waits for the
+// readers.
 class Reading {
  public:
   Reading() = default;

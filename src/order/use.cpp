@@ -198,7 +198,7 @@ void require_thread(const OpenUse &use, std::uint64_t stream) {
   if (stream != driver::stream_per_thread || use.thread == this_thread()) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                 "stream 2 is in use, that of thread %" PRIu64
-                ", and means another one here: end the use there",
+                ", which is another stream here: end the use there",
                 kernel_id(use.thread));
 }
 

@@ -240,8 +240,8 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
     const bool has_name = !other.thread || other.thread == this_thread();
     if (!has_name && !other.by_exporter) {
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                    "a dict or a tensor says stream 2 of thread %" PRIu64
-                    " of the array, where others may work on it, and which means another one here",
+                    "a dict or a tensor names stream 2 of thread %" PRIu64
+                    " for the array, where others may work on it, and which is another stream here",
                     kernel_id(other.thread));
     }
     Stream told = other.stream;
@@ -415,7 +415,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
       if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;
-      // Before the event is recorded: whoever works there meanwhile marks it anew.
+      // Before the event is recorded: a use meanwhile marks it anew.
       own_[i].marked = false;
       marked_handle_.store(0, std::memory_order_relaxed);
     }

@@ -17,8 +17,8 @@
 
 namespace cai::order {
 
-// The array's stream that waits for a use, so that whoever waits for that stream waits for the use
-// as well. Value 0: there is none. It may go before the owner does, and its handle recur.
+// The array's stream that waits for a use, so that waiting for that stream is waiting for the use.
+// Value 0: no stream. It may be destroyed before the owner, and its handle recur.
 struct Cover {
   std::uint64_t value = 0;
   driver::CUcontext context = nullptr;  // for 1 and 2
@@ -51,7 +51,7 @@ enum class Ask {
   and_wait,    // likewise; the host waits for them
 };
 
-// A kept use that somebody has to wait for.
+// A kept use to wait for.
 struct Conflict {
   Event event;
   StreamKey user;
@@ -94,17 +94,17 @@ class Uses {
   // A stream that the memory may be freed on, so not while it is being captured.
   void free_on(const Stream &stream);
 
-  // Uses that are in order with a stream that arrays come with, and are not kept: whoever ends the
-  // owner has to come after that stream. A handle need not be identified, 1 and 2 must be.
+  // Uses that are ordered with a stream that arrays come with, and are not kept: the end of the
+  // owner must wait for that stream. A handle need not be identified, 1 and 2 must be.
   void mark(const Stream &stream);
   bool any_marked();
   bool is_marked(std::uint64_t handle) const noexcept {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }
 
-  // Somebody who knows of no owner was told the stream, by a dict: whoever uses another array of
-  // the owner waits for it, until every view that says it, `by_view`, has taken it back. What
-  // `outlives` is not freed in the order of that stream, though other memory of the owner may be.
+  // A consumer without the owner was told the stream, by a dict: uses of other arrays of the owner
+  // wait for it, until every view that names it, `by_view`, has taken it back. `outlives`: the
+  // memory is not freed in the order of that stream, though other memory of the owner may be.
   void tell(const Stream &stream, bool by_view, bool outlives = false);
   // The thread is the one whose 2 the stream is. What is pending there by now is kept as a write;
   // while it is being captured, that cannot be, and the stream stays told.
@@ -178,7 +178,7 @@ class Uses {
   bool keep_marked(driver::Session &session, std::uint64_t except,
                    Owner owner_is = Owner::released) noexcept;
 
-  // From here on for an owner that has lost its last holder.
+  // From here on for an owner whose last reference was released.
 
   // The memory is given back in the order of a stream, or (0) of the one that its first array came
   // with: what is in order with that, or covered by it, holds nobody up.
@@ -371,9 +371,8 @@ inline bool has_kept(std::uintptr_t word, std::uint64_t own) noexcept {
   return uses && (uses->any() || uses->any_told_but(own) || uses->host.any());
 }
 
-// Whether somebody who waits for `own`, the array's stream (0: it has none), may have to wait for
-// what the owner has kept, or for streams that were told: one with functions of its own has to be
-// asked.
+// Whether a stream that waits for `own`, the array's stream (0: none), may have to wait for kept
+// uses, or for told streams. An owner with functions of its own has to be asked.
 inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
   return stores_here(owner) ? has_kept(word_of(owner), own) : keeps_uses(owner);
 }
@@ -386,14 +385,15 @@ inline bool has_kept_uses(const cai_owner *keeper) noexcept {
   return uses && (uses->any() || uses->streams_differ());
 }
 
-// Whether the arrays' stream is one that the exporter was asked for: others come with others.
+// Whether the arrays' stream is one that the exporter was asked for: other imports come with other
+// streams.
 inline bool is_asked(const cai_owner *owner) noexcept {
   constexpr std::uint32_t asked = CAI_OWNER_IMPORTED | CAI_OWNER_ASKED;
   return (flags_of(*owner).load(std::memory_order_relaxed) & asked) == asked;
 }
 
-// Whether arrays of the memory come with different streams: whoever waits for one of them does not
-// know what is in order with another.
+// Whether arrays of the memory come with different streams: waiting for one of them is not waiting
+// for work that is ordered with another.
 inline bool streams_differ(std::uintptr_t word) noexcept {
   return word && !(word & 1) && reinterpret_cast<const Uses *>(word)->streams_differ();
 }

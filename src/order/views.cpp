@@ -255,7 +255,7 @@ class Reshaper {
         unknown = axis;
       } else if (shape_[axis] < 0) {
         return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE, axis},
-                    "shape[%d] is %lld; one extent may be -1, none else below 0", axis,
+                    "shape[%d] is %lld; one extent may be -1, others must be 0 or more", axis,
                     static_cast<long long>(shape_[axis]));
       }
       empty = empty || shape_[axis] == 0;
@@ -396,7 +396,7 @@ cai_status cai_array_transpose(const cai_array *array, const int32_t *axes, cai_
       if (axis < 0) axis += dims->ndim;
       if (axis < 0 || axis >= dims->ndim || (seen >> axis & 1) != 0) {
         return fail(e, CAI_ERR_ARGUMENT, {CAI_ENTRY_NONE, i},
-                    "axes[%d] is %d: out of range for %d dimensions, or there twice", i, axes[i],
+                    "axes[%d] is %d: out of range for %d dimensions, or repeated", i, axes[i],
                     dims->ndim);
       }
       seen |= uint64_t{1} << axis;

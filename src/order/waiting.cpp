@@ -40,8 +40,8 @@ bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::
   return left_out(among, conflict, waits, what);
 }
 
-// Leaves out uses that went with their contexts: nothing is pending there, and the event is none by
-// now. Of the stream's own context the id tells; others the driver is asked about.
+// Leaves out uses whose contexts were destroyed: nothing is pending there, and the event is invalid
+// by now. For the stream's own context the id tells; for others the driver is asked.
 void leave_gone(driver::Session &session, const Stream *stream, Conflicts &conflicts,
                 trace::Side waits) {
   conflicts.remove_if([&](const Conflict &conflict) {
@@ -56,9 +56,9 @@ void leave_gone(driver::Session &session, const Stream *stream, Conflicts &confl
   });
 }
 
-// Leaves the demands that the stream does not meet by itself. Whoever has been told of stream 1 may
-// have worked on a blocking stream, which the driver puts before what is queued on stream 1 next:
-// so something is, for a host that waits for stream 1.
+// Leaves the demands that the stream does not meet by itself. A consumer that was told stream 1 may
+// have worked on a blocking stream, which the driver orders before the next work on stream 1: so
+// work is queued there, for a host that waits for stream 1.
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                  Way way) {
   const bool may_be_awaited = way == Way::told && stream.value == driver::stream_legacy;
@@ -100,8 +100,8 @@ Stream origin_of(driver::Session &session, const Stream &fork) {
   if (origin.capture.id == fork.capture.id) return origin;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, fork.index, 0},
                 "stream 0x%" PRIx64
-                " is being captured into a graph, which it was taken into from stream 2 of another "
-                "thread: none that follows it can be joined back here",
+                " is being captured into a graph, which it joined from stream 2 of another "
+                "thread: a stream that follows it cannot be joined back here",
                 fork.value);
 }
 
@@ -111,7 +111,7 @@ void require_no_legacy_capture(driver::Session &session, Stream &legacy, Stream 
   if (!implicitly_ordered(session, legacy, stream)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, legacy.index, 0},
                 "stream 0x%" PRIx64
-                " is blocking, and is to join a capture, in which stream 1, that the array comes "
+                " is blocking, and would join a capture, in which stream 1, which the array comes "
                 "with, cannot be used: publish it on another stream",
                 stream.value);
 }
@@ -167,7 +167,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   };
   Few<Step> steps;
   for (Stream &producer : producers) {
-    // Behind stream 1 there may be work that only somebody else's owner knows of.
+    // Behind stream 1 there may be work that only another owner knows.
     const Way its = producer.is_told && way == Way::forth ? Way::published : way;
     for_array(producer.index,
               [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
@@ -394,7 +394,7 @@ void sync_host(const cai_array &array) {
 
 cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noexcept {
   if (said.status == CAI_OK) {
-    fail(&said, status, {}, "a function of the owner's own says %s", cai_status_name(status));
+    fail(&said, status, {}, "a function of the owner returned %s", cai_status_name(status));
   }
   said.index = index;  // its own, it knows of no call's arrays
   return said;

@@ -46,7 +46,7 @@ TEST_F(Devices, Parse) {
        {"", " ", "gp", "gpuu", "cpu:", "cpu:0", "gpu:", "gpu: ", "gpu:x", "gpu:-1", "gpu:+1",
         "gpu:1x", "gpu:1:1", "gpu 1", "gpu:0x1", ":1", "tpu:1", "\xff\xfe"}) {
     cai_device found{-1, -1};
-    EXPECT_FAILS(CAI_ERR_VALUE, "is no device", cai_device_parse(text, &found, error));
+    EXPECT_FAILS(CAI_ERR_VALUE, "is not a device", cai_device_parse(text, &found, error));
     EXPECT_TRUE((found == cai_device{-1, -1})) << text;
   }
   cai_device found{-1, -1};

@@ -198,7 +198,7 @@ TEST_P(Streams, FailureWithoutAWord) {
   }
   EXPECT_EQ(status, CAI_ERR_LAYOUT);
   EXPECT_EQ(error.status, CAI_ERR_LAYOUT);
-  EXPECT_STREQ(error.message, "work on the stream says CAI_ERR_LAYOUT");
+  EXPECT_STREQ(error.message, "work on the stream returned CAI_ERR_LAYOUT");
 }
 
 TEST_P(Streams, FailureThatNobodyAsksFor) {
@@ -653,8 +653,8 @@ TEST_F(OnDevices, WorkCannotWaitForItsOwnStream) {
     EXPECT_FAILS(CAI_ERR_STATE, "wait for itself", cai_stream_follow(at_once, stream, error));
     EXPECT_FAILS(CAI_ERR_STATE, "wait for itself", cai_stream_follow(of_gpu, stream, error));
     EXPECT_EQ(cai_event_record(event, stream, nullptr), CAI_OK);
-    EXPECT_FAILS(CAI_ERR_STATE, "has to pass it", cai_event_synchronize(event, error));
-    EXPECT_FAILS(CAI_ERR_STATE, "has to pass it", cai_event_wait(event, at_once, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "must complete it", cai_event_synchronize(event, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "must complete it", cai_event_wait(event, at_once, error));
     EXPECT_EQ(more.enqueue(stream), CAI_OK);
     return CAI_OK;
   });

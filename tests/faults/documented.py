@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which statuses each function may return, as the headers say it: DOCUMENTED(name, set), a line a
 function that returns a cai_status, the set with a bit for each status. "as cai_x()" stands for what
-cai_x() returns, and "what the manager returned" for all.
+cai_x() returns, and "the manager's status" for all.
 
 usage: documented.py OUTPUT HEADER...
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 FUNCTION = re.compile(r"/\*\*(?P<text>(?:(?!\*/).)*)\*/\s*cai_status (?P<name>cai_\w+)\(", re.S)
 # "as cai_x() and cai_y()"; "as for cai_x()" is about something else.
 LIKE = re.compile(r"\bas (cai_\w+)\(\)(?: and (cai_\w+)\(\))?", re.I)
-EVERYTHING = re.compile(r"what (?:the manager|`create`) returned")
+EVERYTHING = re.compile(r"the manager's status|the status of `create`")
 
 
 def statuses_of(headers):
@@ -32,7 +32,7 @@ def statuses_of(headers):
         if name in seen or name not in said:
             return set()
         returns, without = said[name], set()
-        for removed in re.findall(r"\bsave #(CAI_ERR_\w+)", returns):
+        for removed in re.findall(r"\bexcept #(CAI_ERR_\w+)", returns):
             without.add(removed)
         got = set(re.findall(r"#(CAI_ERR_\w+)", returns)) - without
         if EVERYTHING.search(returns):

@@ -86,14 +86,14 @@ DLPACK_OUT = cells(
         "packed field": refused("strides[0] is 7 bytes, no multiple of the item size, 4"),
         "big-endian": refused("has the byte order '>', which is not this machine's"),
         ("long double", "bytes", "text", "date", "structured", *SUB_BYTE): refused(
-            "a type that DLPack has not"
+            "a type that DLPack lacks"
         ),
-        MASKED: refused("mask: a tensor has none"),
+        MASKED: refused("mask: a tensor cannot have one"),
     },
 )
 LEGACY_DLPACK_OUT = cells(
     DLPACK_OUT,
-    {"read-only": refused("data is read-only, which a tensor of this form cannot say")},
+    {"read-only": refused("data is read-only, which a tensor of this form cannot express")},
 )
 ARROW_OUT = cells(
     NO_OBJECTS,
@@ -296,7 +296,7 @@ HOST = {
         {MASKED: MASK_LEFT_OUT},
     ),
     ("NumPy", "takes", "`np.asarray`"): cells(
-        DICT_OUT, {MASKED: refused("mask: NumPy takes no notice of one")}
+        DICT_OUT, {MASKED: refused("mask: NumPy ignores it")}
     ),
     ("NumPy", "takes", "`np.from_dlpack`"): cells(
         DLPACK_OUT, {SMALL_FLOATS: refused("Unsupported dtype in DLTensor")}
@@ -406,7 +406,7 @@ GPU = {
         DLPACK_OUT, TOO_FAR, {FLOAT8: refused("Unsupported dtype. dtype code")}
     ),
     ("cuda.core", "takes", "`from_array_interface`, of the host's"): cells(
-        CORE_DICT, {MASKED: refused("mask: NumPy takes no notice of one")}
+        CORE_DICT, {MASKED: refused("mask: NumPy ignores it")}
     ),
 }
 

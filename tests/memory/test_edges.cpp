@@ -352,7 +352,7 @@ TEST_F(Edges, AnArraysSizeIsNotRequested) {
     cai_request wanted = request(CAI_KIND_DEFAULT, 0);
     wanted.*field = 1;
     cai_array *made = nullptr;
-    EXPECT_FAILS(CAI_ERR_VALUE, "request says a size",
+    EXPECT_FAILS(CAI_ERR_VALUE, "request sets a size",
                  cai_array_empty_like(&like, gpu0, &wanted, &made, error));
     EXPECT_EQ(made, nullptr);
   }
@@ -374,7 +374,7 @@ TEST_F(Edges, MorePinnedBytesThanCanBeCountedAreRefused) {
   cai_manager *manager = nullptr;
   ASSERT_OK(cai_manager_of(gpu0, &manager, error));
   cai_block block{};
-  EXPECT_FAILS(CAI_ERR_MEMORY, "nobody can count",
+  EXPECT_FAILS(CAI_ERR_MEMORY, "the size in bytes overflows",
                cai_manager_alloc(manager, too_many, 1 << 20, CAI_KIND_PINNED, 0, &block, error));
   EXPECT_EQ(block.host, 0U);
   cai_manager_release(manager);

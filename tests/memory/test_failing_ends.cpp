@@ -113,7 +113,7 @@ TEST_F(FailingEnds, OfWhatWasPutOff) {
   pinning.answers = {CAI_ERR_STATE};
   ASSERT_OK(cai_drain(1, nullptr, error));
   EXPECT_EQ(pinning.frees, 1);
-  EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), 1U);
+  EXPECT_EQ(told("memhostfree returned CAI_ERR_STATE"), 1U);
 }
 
 // What a CPU's stream had to do first: its thread is the one to whom nobody listens.
@@ -126,7 +126,7 @@ TEST_F(FailingEnds, OfWhatTheHostWorkedOn) {
   EXPECT_EQ(pinning.frees, 0);
   ASSERT_OK(cai_stream_synchronize(slow, error));
   while (pinning.out != 0) std::this_thread::yield();
-  EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), 1U);
+  EXPECT_EQ(told("memhostfree returned CAI_ERR_STATE"), 1U);
 }
 
 // What a capture forbade at first; the manager's word, or libcai's own.
@@ -146,7 +146,7 @@ TEST_F(FailingEnds, OfWhatIsTriedAgain) {
     if (!by_manager) end_capture(stream);
     cai_error error{};
     EXPECT_EQ(cai_pending_flush(gpu0, &error), CAI_ERR_STATE);
-    EXPECT_TRUE(contains(error.message, "memhostfree says CAI_ERR_STATE"));
+    EXPECT_TRUE(contains(error.message, "memhostfree returned CAI_ERR_STATE"));
     EXPECT_EQ(pinning.out, 0);
     EXPECT_EQ(told("memhostfree says"), 0U);  // but to who flushes
   }
@@ -159,7 +159,7 @@ TEST_F(FailingEnds, OfWhatIsTriedAgainInPassing) {
   memory.reset();
   EXPECT_EQ(told("memhostfree says"), 0U);
   const OwnMemory next = allocate(gpu0, CAI_KIND_DEFAULT, size, stream);
-  EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), 1U);
+  EXPECT_EQ(told("memhostfree returned CAI_ERR_STATE"), 1U);
   EXPECT_EQ(pinning.frees, 2);
   EXPECT_EQ(pinning.out, 0);
 }
@@ -490,7 +490,8 @@ TEST_F(FailingEnds, ThatComeForWantOfMemory) {
   // A free that says no more than that it has failed.
   const auto fail = [](void *, cai_error *) { return cai_status{CAI_ERR_STATE}; };
   ASSERT_OK(cai_pending_add(gpu0, 8, fail, nullptr, error));
-  EXPECT_FAILS(CAI_ERR_STATE, "a pending free says CAI_ERR_STATE", cai_pending_flush(gpu0, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "a pending free returned CAI_ERR_STATE",
+               cai_pending_flush(gpu0, error));
 }
 
 // Without memory to put the end of a stream off by, it ends at once.

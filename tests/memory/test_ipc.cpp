@@ -384,7 +384,7 @@ TEST_F(Ipc, WhatTheDriverDoesNotShare) {
   cai_manager_release(wanted.manager);
   cai_ipc_handle handle{};
   std::int32_t fd = 7;
-  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "shares no such memory",
+  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "cannot share this memory",
                cai_memory_share(memory, &handle, &fd, error));
   EXPECT_EQ(fd, 7);
 }

@@ -263,7 +263,7 @@ TEST(Bad, AFailureIsThePublics) {
   EXPECT_STREQ(error.message, "the recorder says -11");
   recorder.silent = true;
   error = allocation_failure(manager, 100);
-  EXPECT_STREQ(error.message, "manager recorder: memalloc says CAI_ERR_CUDA");
+  EXPECT_STREQ(error.message, "manager recorder: memalloc returned CAI_ERR_CUDA");
   recorder.status = CAI_OK;
   free_block(manager, block);
 }

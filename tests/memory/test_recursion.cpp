@@ -153,7 +153,7 @@ TEST_F(Recursion, OfInitializeThatAllocates) {
        {std::pair{CAI_KIND_DEFAULT, "memalloc"}, std::pair{CAI_KIND_PINNED, "memhostalloc"}}) {
     curious_.calls.clear();
     must_be_refused("initialize",
-                    std::string("initialize asks the manager itself for memory, by ") + function,
+                    std::string("initialize allocates from the manager itself, by ") + function,
                     [kind = kind](cai_error *error) { return allocate_and_release(kind, error); });
     EXPECT_EQ(curious_.calls["initialize"], 2);  // and not once for each call inside of it
     EXPECT_EQ(curious_.calls[function], 1);
@@ -165,7 +165,7 @@ TEST_F(Recursion, OfInitializeThatAllocates) {
 TEST_F(Recursion, OfInitializeBehindAWrapper) {
   const Manager around = make("statistics", gpu0, nullptr, manager_);
   ASSERT_EQ(cai_manager_install(gpu0, around, nullptr), CAI_OK);
-  must_be_refused("initialize", "initialize asks the manager itself",
+  must_be_refused("initialize", "initialize allocates from the manager itself",
                   [](cai_error *error) { return allocate_and_release(CAI_KIND_DEFAULT, error); });
   EXPECT_EQ(statistics(around).count, 0U);
 }

@@ -132,10 +132,10 @@ TEST_F(Refused, CudaArrays) {
     cai_request request;
   };
   Case cases[] = {
-      {"dtype is none", wanted(64, {'f', '<', 0, 0, 8, 0}, 1)},
-      {"dtype is none", wanted(64, {'f', '>', 0, 0, 4, 0}, 1)},
-      {"dtype is none", wanted(64, {'V', '|', CAI_EXT_BFLOAT16, 0, 2, 0}, 1)},
-      {"dtype is none", wanted(64, {}, 1)},
+      {"dtype is invalid", wanted(64, {'f', '<', 0, 0, 8, 0}, 1)},
+      {"dtype is invalid", wanted(64, {'f', '>', 0, 0, 4, 0}, 1)},
+      {"dtype is invalid", wanted(64, {'V', '|', CAI_EXT_BFLOAT16, 0, 2, 0}, 1)},
+      {"dtype is invalid", wanted(64, {}, 1)},
       {"channels is 0", wanted(64, floats, 0)},
       {"channels is 3", wanted(48, floats, 3)},
       {"size is 62: not a whole number", wanted(62, floats, 1)},
@@ -321,7 +321,7 @@ TEST_F(Refused, Handles) {
   EXPECT_FAILS(CAI_ERR_VALUE, "how is 0", open(good, -1, gpu0, 0, error));
   EXPECT_FAILS(CAI_ERR_VALUE, "how is 4", open(good, -1, gpu0, 4, error));
   EXPECT_FAILS(CAI_ERR_DEVICE, "not the CPU", open(good, -1, cpu, CAI_OPEN_AUTO, error));
-  EXPECT_FAILS(CAI_ERR_STATE, "process 1, which is gone",
+  EXPECT_FAILS(CAI_ERR_STATE, "process 1, which has ended",
                open(good, -1, gpu0, CAI_OPEN_AUTO, error));
   good.process = static_cast<std::uint64_t>(getpid());
   EXPECT_FAILS(CAI_ERR_STATE, "this process's own", open(good, -1, gpu0, CAI_OPEN_AUTO, error));
@@ -424,7 +424,7 @@ TEST_F(Refused, HandlesOfManagers) {
   for (const Answer &wrong : {Answer{"kind 0, offset 0, fd -1", 0, 0, 0, false},
                               {"kind 77", 77, 0, 0, false},
                               {"offset 9223372036854775808", CAI_IPC_LEGACY, most + 1, 0, false},
-                              {"nobody can open", CAI_IPC_LEGACY, 0, 1, false},
+                              {"returned an invalid handle", CAI_IPC_LEGACY, 0, 1, false},
                               {"kind 1, offset 0, fd ", CAI_IPC_LEGACY, 0, 0, true},
                               {"kind 2, offset 0, fd -1", CAI_IPC_POOL, 0, 0, false}}) {
     answer = wrong;

@@ -300,7 +300,7 @@ TEST_F(Trace, EventsAndDicts) {
   expect("cai_interface_write",
          {"called with " + p_,
           alone + ": " + owner + " after " + p_ +
-              ": told (a dict or a tensor says that stream to somebody who knows of no owner)"},
+              ": told (a dict or a tensor names that stream to a consumer without the owner)"},
          [&] { MUST(cai_interface_write(owned, 3, storage, sizeof storage, &dict, nullptr)); });
   cai_array *view = nullptr;
   expect("cai_array_publish_event",
@@ -376,12 +376,11 @@ TEST_F(Trace, Publishing) {
   expect("cai_array_reclaim", {"called with " + p_, same},
          [&] { MUST(cai_array_reclaim(owned, producer_, CAI_ACCESS_WRITE, nullptr)); });
   DLManagedTensor *tensor = nullptr;
-  expect(
-      "cai_dlpack_write",
-      {"called with " + p_, same,
-       alone + ": owner " + hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " + p_ +
-           ": told (a dict or a tensor says that stream to somebody who knows of no owner)"},
-      [&] { MUST(cai_dlpack_write_legacy(owned, producer_, &tensor, nullptr)); });
+  expect("cai_dlpack_write",
+         {"called with " + p_, same,
+          alone + ": owner " + hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " +
+              p_ + ": told (a dict or a tensor names that stream to a consumer without the owner)"},
+         [&] { MUST(cai_dlpack_write_legacy(owned, producer_, &tensor, nullptr)); });
   tensor->deleter(tensor);
   const std::uint64_t streams[] = {value(stream())};
   const std::string other = hex(streams[0]);

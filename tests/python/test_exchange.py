@@ -337,7 +337,7 @@ def test_failing_with_one():
 
 def test_owning_nothing():
     nothing = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: 0)
-    with pytest.raises(SystemError, match=r"own\(\) of Wrong's table gave no array"):
+    with pytest.raises(SystemError, match=r"own\(\) of Wrong's table returned no owned array"):
         libcai.asarray(with_table(own=nothing)())
 
 
@@ -494,7 +494,7 @@ def test_dlpack_tables_that_are_not_for_us():
         if route:
             assert libcai.asarray(kind()).route == route
         else:
-            with pytest.raises(SystemError, match="Later's table gave no tensor"):
+            with pytest.raises(SystemError, match="Later's table returned no tensor"):
                 libcai.asarray(kind())
     empty = DlpackApi(1, 3)
     KEPT.append(empty)

@@ -73,7 +73,7 @@ def test_a_mask_is_not_left_to_numpy():
     mask = Host(np.ones(3, "?").__array_interface__)
     given = {**values.__array_interface__, "mask": mask}
     array = libcai.from_interface(given, owner=values, host=True)
-    with pytest.raises(libcai.BufferError, match="mask: NumPy takes no notice"):
+    with pytest.raises(libcai.BufferError, match="mask: NumPy ignores it"):
         np.asarray(array)
     assert np.asarray(array.mask).all()
 

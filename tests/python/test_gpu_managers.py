@@ -222,7 +222,7 @@ class Circular(Mine):
 manager = Circular("gpu:0")
 manager.install()
 for method, message in {
-    "initialize": "Circular: initialize asks the manager itself for memory, by memalloc",
+    "initialize": "Circular: initialize allocates from the manager itself, by memalloc",
     "memalloc": "Circular: memalloc calls itself without end, through libcai",
 }.items():
     manager.where = method

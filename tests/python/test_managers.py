@@ -65,7 +65,7 @@ class Answering(MemoryManager):
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ((4096, 0), r"Answering gave \(4096, 0\) for memory"),
+        ((4096, 0), r"Answering returned \(4096, 0\) for memory"),
         (True, "address is True, and a number"),
         ((4096, 0, True), "size is True, and a number"),
         (None, "NoneType"),

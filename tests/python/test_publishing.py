@@ -106,7 +106,7 @@ assert (event.stream_kind, own.stream) == ("event", 2) and event.stream
 refused(libcai.CudaError, ": Array.publish_event() it there", libcai.use(own, stream=s).__enter__)
 refused(libcai.BufferError, "publish_event() it there", lambda: own.__cuda_array_interface__)
 refused(libcai.BufferError, "publish() it on a", lambda: event.__cuda_array_interface__)
-refused(libcai.CudaError, "says that of thread", x.publish, 2)
+refused(libcai.CudaError, "has stream 2 of thread", x.publish, 2)
 with libcai.use(EVENT, stream=s):
     out = read(memory, 6, s)
 wait(s)

@@ -300,7 +300,7 @@ def test_who_is_not_asked(framework):
 @pytest.mark.parametrize(
     ("answer", "kind", "text"),
     [
-        (-1, libcai.InterfaceError, "the provider for framework says -1"),
+        (-1, libcai.InterfaceError, "the provider for framework returned -1"),
         (-2, libcai.InterfaceError, "stream -2 is not a stream"),
         ("7", libcai.InterfaceTypeError, "'7' is not a stream"),
         (True, libcai.InterfaceTypeError, "True is not a stream"),

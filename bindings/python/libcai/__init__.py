@@ -2,12 +2,12 @@
 """The C side of the CUDA Array Interface, for Python.
 
 `asarray` takes any object with ``__cuda_array_interface__`` (or NumPy's ``__array_interface__``)
-and gives an `Array`, whose ``ptr`` is the ``cai_array *`` that compiled code takes; `use` orders
-work on the GPU between the producer's stream and yours; `check` says what is wrong with a
-producer. `Device`, `Stream`, `Memory` and `empty` make what there is to share. "The text" in the
-documentation is version 3 of the interface, in Numba's documentation.
+and returns an `Array`, whose ``ptr`` is the ``cai_array *`` for compiled code. `use` orders work on
+the GPU between the producer's stream and yours. `check` reports what is wrong with a producer.
+`Device`, `Stream`, `Memory` and `empty` make devices, streams, memory and arrays to share. "The
+text" in the documentation is version 3 of the interface, in Numba's documentation.
 
-.. PYTEST_DONT_REWRITE: with our plugin, pytest would warn whoever imports libcai before it starts.
+.. PYTEST_DONT_REWRITE: our plugin would make pytest warn programs that import libcai first.
 """
 
 import _thread
@@ -28,13 +28,13 @@ from libcai.errors import (
 
 
 def _refuse_sub_interpreters():
-    """What the compiled modules keep is the process's, and its objects are one interpreter's."""
+    """The compiled modules keep state of the process, with objects of one interpreter."""
     if hasattr(_thread, "_is_main_interpreter"):
         is_main = _thread._is_main_interpreter()
     else:  # before Python 3.12
         try:
             import _xxsubinterpreters as interpreters
-        except ImportError:  # left out: then the compiled modules refuse all but the first one
+        except ImportError:  # missing: then the compiled modules refuse all but the first
             return
         is_main = interpreters.get_current() == interpreters.get_main()
     if not is_main:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cython: language_level=3, embedsignature=True, embedsignature.format=python
-"""The compiled part: it unpacks Python's values for the C library, and wraps its arrays."""
+"""The compiled part: unpacks Python values for the C library, and wraps its arrays."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -132,7 +132,7 @@ cdef str text_of(const char *text):
 
 
 cdef int raise_error(const cai_error *error, Entries *entries) except -1:
-    """Raises what libcai reported; `entries` are the values of the dict, or NULL."""
+    """Raises a failure of the C library; `entries` are the values of the dict, or NULL."""
     value = None
     if entries != NULL and 0 < error.entry < ENTRIES and entries.value[error.entry] != NULL:
         value = <object>entries.value[error.entry]
@@ -156,7 +156,7 @@ include "core/extensions.pxi"
 
 
 def sizes():
-    """Returns the sizes of the C structs, by name, as this module was compiled."""
+    """Returns the sizes of the C structs, by name, as compiled into this module."""
     return {
         "cai_array": sizeof(cai_array),
         "cai_dtype": sizeof(cai_dtype),
@@ -194,7 +194,7 @@ cdef int start() except -1:
 
 
 def close():
-    """Ends the deferred releases, for good; called at exit."""
+    """Ends deferring releases, for good; called at exit."""
     cai_py_close()
 
 

@@ -84,7 +84,7 @@ cdef enum:
 
 
 cdef int succeed(cai_status status, const cai_error *error) except -1:
-    """Raises what C reported. What a callback raised goes on as it was."""
+    """Raises a failure of the C library. The exception of a callback is raised unchanged."""
     see_to_queues()
     if status == CAI_OK:
         return 0
@@ -101,7 +101,7 @@ cdef int see_to_queues() except -1:
 
 
 cdef cai_status tell(exception, cai_error *error) noexcept:
-    """Tells C of an exception, and keeps it for whoever hears of the failure."""
+    """Reports an exception to C, and keeps it, to raise it where C returns the failure."""
     cdef cai_status status = CAI_ERR_STATE
     cdef int32_t native = 0
     cdef bytes data = b"an exception"
@@ -129,8 +129,8 @@ cdef cai_status put_off(exception, cai_error *error) noexcept:
 
 
 cdef cai_status tell_of_free(MemoryManager manager, exception, method, cai_error *error) noexcept:
-    """The same for a free: unless Python has asked for it, nobody hears of the failure. What a
-    capture forbids is tried again, and is none."""
+    """The same for a free. Unless Python code called it, no call returns the failure, so it goes to
+    sys.unraisablehook. A free that a capture forbids is retried, and is no failure."""
     if isinstance(exception, CudaError) and exception.status == CAI_ERR_CAPTURE:
         return put_off(exception, error)
     cdef bytes text
@@ -148,7 +148,7 @@ cdef cai_status tell_of_free(MemoryManager manager, exception, method, cai_error
 @cython.final
 @cython.internal
 cdef class Freeing:
-    """A `with` block in which Python asks for memory to be freed."""
+    """A `with` block in which Python code frees memory."""
 
     def __enter__(self):
         entered.frees = getattr(entered, "frees", 0) + 1
@@ -175,7 +175,7 @@ cdef cai_status report(cai_status status, int32_t native, const char *text,
 
 
 cdef void complain(failure, function) noexcept:
-    """For what nobody hears of: tells sys.unraisablehook."""
+    """Reports a failure that no call can return to sys.unraisablehook."""
     PyErr_SetObject(type(failure), failure)
     PyErr_WriteUnraisable(function)
 
@@ -200,14 +200,14 @@ cdef void tell_failures() noexcept:
 
 
 def on_failure(function):
-    """Says who hears of failures that can be told to nobody: of a free that was put off, of work on
-    a stream that has gone, of memory that leaked from a tracking manager.
+    """Sets the function that receives failures that no call can return: of a deferred free, of work
+    on a stream that was released, of memory that leaked from a tracking manager.
 
     Parameters
     ----------
     function : callable or None
-        ``function(exception)``, called by the main thread, or by the next call of libcai's, soon
-        after. What it raises is told to ``sys.unraisablehook``. None, as at first: nobody.
+        ``function(exception)``, called soon after by the main thread, or by the next call of
+        libcai. Its exceptions go to ``sys.unraisablehook``. None, the default, drops the failures.
     """
     global failure_function
     cdef cai_failure_fn hook = NULL
@@ -261,7 +261,7 @@ include "devices/work.pxi"
 # ---- The module ------------------------------------------------------------------------------
 
 def sizes():
-    """Returns the sizes of the C structs, by name, as this module was compiled."""
+    """Returns the sizes of the C structs, by name, as compiled into this module."""
     return {
         "cai_allocation": sizeof(cai_allocation),
         "cai_block": sizeof(cai_block),
@@ -298,8 +298,8 @@ cdef int start() except -1:
 
 
 def close():
-    """At exit: waits for the work that was queued on the CPU's streams, as threading does for
-    threads, and for callbacks; no more of them run after it."""
+    """At exit: waits for work queued on CPU streams, as threading does for threads, and for
+    callbacks; none runs after it."""
     try:
         while cai_py_calls_awaited() > 0:
             pause()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes to another process for it to open memory of this one."""
+"""The handle that another process needs to open memory of this one."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _KINDS = {1: "legacy", 2: "pool"}
 
 
 class IpcHandle:
-    """Memory for another process; made by `Memory.share`, opened by `Memory.open`.
+    """A handle of memory for another process; made by `Memory.share`, opened by `Memory.open`.
 
-    It can be pickled, or sent as ``bytes(handle)``. The descriptor goes beside it, over a Unix
-    socket, by whoever sends. Where it was made, it keeps the memory alive: keep it until the others
-    have closed theirs.
+    It can be pickled, or sent as ``bytes(handle)``. Send the descriptor beside it, over a Unix
+    socket. In the process that made it, it keeps the memory alive: keep it until the other
+    processes have closed theirs.
 
     Parameters
     ----------
     data : bytes-like
-        As ``bytes(handle)`` gave them.
+        The bytes of ``bytes(handle)``.
 
     Attributes
     ----------
     memory : Memory or None
-        What was shared, where it was.
+        The shared memory, in the process that shared it.
     """
 
     __slots__ = ("__weakref__", "_data", "_fd", "memory")
@@ -53,7 +53,7 @@ class IpcHandle:
 
     @property
     def kind(self) -> str:
-        """``'legacy'``: the bytes are all. ``'pool'``: the descriptor is needed beside them."""
+        """``'legacy'``: the bytes are enough. ``'pool'``: the descriptor is needed beside them."""
         return _KINDS.get(struct.unpack_from("=I", self._data, 4)[0], "unknown")
 
     @property
@@ -63,11 +63,11 @@ class IpcHandle:
 
     @property
     def fd(self) -> int | None:
-        """The pool's file descriptor, which is this object's; None if there is none."""
+        """The pool's file descriptor, which this object owns; None if there is none."""
         return self._fd
 
     def close(self) -> None:
-        """Closes the descriptor; once it was sent, nobody needs it."""
+        """Closes the descriptor; it is not needed once it was sent."""
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the files of the package are. As text: pathlib alone takes longer to import than this."""
+"""Paths of the package's files, as text, since pathlib takes long to import."""
 
 import os
 

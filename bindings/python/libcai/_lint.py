@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lint for producers: what the text of version 3, to the letter, says of an object."""
+"""The lint for producers: judges an object strictly by the text of version 3."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Finding:
     clause : str
         The rule: which text, and what it says.
     severity : str
-        ``"error"``, ``"warning"`` (taken on import, though the text says otherwise) or
+        ``"error"``, ``"warning"`` (accepted on import, although the text forbids it) or
         ``"advice"``.
     text : str
         The remark.
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one object. It is true if the text, to the letter, allows the object.
+    """The verdict on one object. It is true if the object follows the text to the letter.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Report:
     protocol : str
         The attribute that was read.
     findings : tuple of Finding
-        Errors, warnings and advice, in the order in which they were noticed.
+        Errors, warnings and advice, in the order in which they were found.
     """
 
     ok: bool
@@ -79,13 +79,13 @@ class Report:
 
 
 def check(obj: object, /) -> Report:
-    """Judges the interface of an object, strictly, and reports every finding.
+    """Checks the interface of an object strictly, and reports every finding.
 
     Parameters
     ----------
     obj : object
         With ``__cuda_array_interface__``, or NumPy's ``__array_interface__``. The driver is not
-        asked: what only the driver knows is not checked.
+        asked, so what only it knows is not checked.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def check(obj: object, /) -> Report:
     Raises
     ------
     InterfaceTypeError
-        If the object has neither attribute. What the attribute raises passes unchanged.
+        If the object has neither attribute. Exceptions of the attribute pass unchanged.
     """
     from libcai._core import lint
 

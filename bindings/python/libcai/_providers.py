@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which stream is current in a framework whose dicts do not say so: versions 0 to 2."""
+"""The current streams of frameworks whose dicts (versions 0 to 2) name no stream."""
 
 from __future__ import annotations
 
@@ -23,29 +23,28 @@ _providers = {"torch": _torch}
 
 
 def provide_stream(module: str, function: Callable[[Any], Stream | None]) -> None:
-    """Says where to look for the stream of a framework's arrays that do not state one.
+    """Registers a function that finds the stream of a framework's arrays that do not state one.
 
-    `asarray` calls the function for an object whose interface has a version from 0 to 2, which
-    have no ``"stream"``, or that has DLPack alone, if the object's class, or a class that it
-    inherits from, is of `module`. Its answer becomes the array's stream, and is what
-    ``__dlpack__`` is asked for. Without one, the array of a dict is ``'unstated'``, and the legacy
-    default stream of its device is waited for; ``__dlpack__`` is asked for the stream of the work,
-    or for that one. PyTorch's current stream is known without this, as soon as PyTorch has been
-    imported.
+    `asarray` calls the function for an object whose dict has a version from 0 to 2 (these have no
+    ``"stream"``), or that has only DLPack, if the object's class, or a base class, is of `module`.
+    The returned stream becomes the array's stream, and is passed to ``__dlpack__``. Without a
+    function, the stream of a dict's array is ``'unstated'``, and uses wait for the legacy default
+    stream of its device; ``__dlpack__`` gets the stream of the work, or the legacy default stream.
+    libcai knows PyTorch's current stream by itself, once PyTorch is imported.
 
     Parameters
     ----------
     module : str
-        A top-level module, as in ``type(obj).__module__`` up to the first dot. Another function for
-        the same module takes the place of the first.
+        A top-level module, as in ``type(obj).__module__`` up to the first dot. A second function
+        for the same module replaces the first.
     function : callable
-        Takes the object; returns what `use` takes for a stream but -1 (0 means 1), or None if
-        it does not know. The array keeps a stream object alive. What it raises passes unchanged.
+        Takes the object; returns a stream as `use` takes it, except -1 (0 means 1), or None if it
+        does not know. The array keeps a stream object alive. Its exceptions pass unchanged.
 
     Raises
     ------
     TypeError, ValueError
-        For a module that is none, and for what cannot be called.
+        For an invalid module name, and for a `function` that is not callable.
 
     Notes
     -----
@@ -61,7 +60,7 @@ def provide_stream(module: str, function: Callable[[Any], Stream | None]) -> Non
 
 
 def provided(obj):
-    """Returns (number, stream) for an object's framework, or None if nobody knows."""
+    """Returns (number, stream) for an object's framework, or None if no function knows it."""
     for kind in type(obj).__mro__:
         module = str(kind.__module__).partition(".")[0]
         function = _providers.get(module)
@@ -75,6 +74,6 @@ def provided(obj):
     number = LEGACY if type(stream) is int and stream == 0 else resolve(stream)
     if number == NO_ORDER:
         raise InterfaceError(
-            f"stream: the provider for {module} says -1, which is no stream", "stream", stream
+            f"stream: the provider for {module} returned -1, which is no stream", "stream", stream
         )
     return number, stream

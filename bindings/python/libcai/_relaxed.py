@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Less order than the text asks for, where somebody asks for it: by a block, or the environment."""
+"""Relaxes the order that the text requires, by a ``with`` block or the environment."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _export_stream: ContextVar[bool | None] = ContextVar("libcai export_stream", def
 
 
 def sync():
-    """Whether a use is ordered here; CAI_SYNC is the C library's affair."""
+    """Whether a use is ordered here; the C library reads CAI_SYNC itself."""
     return _sync.get()
 
 
 def export_stream():
-    """Whether a dict says the stream here."""
+    """Whether a dict names the stream here."""
     here = _export_stream.get()
     if here is not None:
         return here
@@ -39,7 +39,7 @@ _lock = threading.Lock()
 
 
 class _Switch:
-    """Settings of other libraries, which are the process's: changed while any block asks for it."""
+    """Process-wide settings of other libraries, changed while any block needs it."""
 
     def __init__(self, *places):
         self._places = places
@@ -66,13 +66,13 @@ _peers_sync = _Switch(
 )
 _peers_export = _Switch(("cupy._util", "CUDA_ARRAY_INTERFACE_EXPORT_VERSION", 2))
 
-# How many reasons there are to ask sync() or export_stream() at all.
+# How many reasons there are to call sync() or export_stream() at all.
 _reasons = 0 if _VALUES.get(_ENVIRONMENT) else 1
 _tell = None
 
 
 def on_change(function):
-    """Has the compiled module told of the number of reasons."""
+    """Registers the function that tells the compiled module the number of reasons."""
     global _tell
     with _lock:
         _tell = function
@@ -89,19 +89,19 @@ def _add_reasons(count):
 def relaxed(
     sync: bool | None = None, export_stream: bool | None = None
 ) -> AbstractContextManager[None]:
-    """Relaxes the order within a ``with`` block; what is left out is then yours to keep.
+    """Relaxes the order within a ``with`` block; you must then keep that order yourself.
 
-    It holds for the thread, or the asynchronous task, that entered the block, and for no thread
-    that it starts. Blocks nest: the inner one decides on what it names.
+    It applies to the thread, or the asynchronous task, that entered the block, and not to threads
+    that it starts. Blocks nest: for what the inner block names, it decides.
 
     Parameters
     ----------
     sync : bool, optional
-        False: a `use` that is made here orders nothing, unless its order is ``'host'``; as
-        ``CAI_SYNC=0`` in the environment, which no block can take back.
+        False: a `use` made here orders nothing, unless its order is ``'host'``; as ``CAI_SYNC=0``
+        in the environment, which no block can undo.
     export_stream : bool, optional
-        False: dicts say None for the stream, whatever may be pending; as ``CAI_EXPORT_STREAM=0``
-        in the environment, which is read when libcai is imported.
+        False: dicts name None as the stream, even if work is pending; as ``CAI_EXPORT_STREAM=0`` in
+        the environment, which is read when libcai is imported.
 
     Returns
     -------
@@ -114,17 +114,16 @@ def relaxed(
     UseError
         On export, if ``CAI_EXPORT_STREAM`` is neither 1 nor 0.
     StateError
-        On exit, on another thread or in another asynchronous task than entered the block, and
-        nothing has changed.
+        On exit on another thread, or in another asynchronous task, than the one that entered the
+        block; nothing is changed.
 
     Notes
     -----
-    Other libraries' own switches follow, for as long as any thread is in such a block, where the
-    library has been imported before and reads its switch at run time:
-    ``CUDA_ARRAY_INTERFACE_SYNC`` of Numba, numba-cuda and CuPy (`sync`), and
-    ``CUDA_ARRAY_INTERFACE_EXPORT_VERSION`` of CuPy, which becomes 2 (`export_stream`). They are the
-    whole process's, so other threads meet them too.
-    The text, "Synchronization".
+    Switches of other libraries follow while any thread is in such a block, if the library was
+    imported before and reads its switch at run time: ``CUDA_ARRAY_INTERFACE_SYNC`` of Numba,
+    numba-cuda and CuPy (`sync`), and ``CUDA_ARRAY_INTERFACE_EXPORT_VERSION`` of CuPy, which becomes
+    2 (`export_stream`). They apply to the whole process, other threads included. The text,
+    "Synchronization".
     """
     for name, value in (("sync", sync), ("export_stream", export_stream)):
         if value is not None and type(value) is not bool:
@@ -137,10 +136,10 @@ class _Block(ContextDecorator, AbstractContextManager):
 
     def __init__(self, *values):
         self._values = values
-        self._undo = None  # of a block that has been entered
+        self._undo = None  # of the entered block
 
     def _recreate_cm(self):
-        """For each call of a function that this decorates."""
+        """Makes it a decorator: a new block for each call of the function."""
         return _Block(*self._values)
 
     def __enter__(self):

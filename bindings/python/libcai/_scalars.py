@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One element of an array, as bytes and as a value of Python's."""
+"""One element of an array, as bytes and as a Python value."""
 
 import operator
 import struct
 
 from libcai.errors import UseError, shown
 
-# By kind and size; NumPy knows the rest.
+# By kind and size; NumPy converts the rest.
 _FORMATS = {
     **{("i", 1 << n): letter for n, letter in enumerate("bhiq")},
     **{("u", 1 << n): letter for n, letter in enumerate("BHIQ")},
@@ -18,10 +18,10 @@ _CONVERSIONS = {"b": bool, "i": operator.index, "u": operator.index, "f": float,
 
 
 def pack(value, array):
-    """Returns the bytes of an element of `array` with a value.
+    """Returns the bytes of an element of `array` that has this value.
 
-    Bytes of an element's size stand for themselves where the type is of no numbers: ml_dtypes makes
-    numbers of bfloat16 and float8.
+    For a type that has no numbers, bytes of an element's size are returned unchanged. ml_dtypes
+    converts bfloat16 and float8.
     """
     form = _FORMATS.get((array.kind, array.itemsize))
     if form is None:
@@ -50,7 +50,7 @@ def _packed_by_numpy(value, array):
 
     if isinstance(value, (bytes, str)):
         most = array.itemsize // (4 if array.kind == "U" else 1)
-        if len(value) > most:  # NumPy would cut it
+        if len(value) > most:  # NumPy would truncate it
             raise UseError(f"value {shown(value)} does not fit {array.typestr!r}")
 
     made = numpy.array(value, array.dtype)

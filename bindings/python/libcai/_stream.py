@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `use` takes for a stream."""
+"""The streams that `use` takes."""
 
 import operator
 
@@ -11,10 +11,10 @@ LEGACY = 1
 
 
 def resolve(stream):
-    """Returns the integer of a stream, as the text counts them, or -1 for no order.
+    """Returns the integer of a stream, with the text's numbers, or -1 for no order.
 
-    An int stands for itself. An object is asked for ``__cuda_stream__()``, ``.handle``, ``.ptr``
-    and ``.cuda_stream``, in this order; there 0 is the legacy default stream.
+    An int is returned unchanged. Of an object, ``__cuda_stream__()``, ``.handle``, ``.ptr`` and
+    ``.cuda_stream`` are tried, in this order; there 0 is the legacy default stream.
     """
     if type(stream) is int:
         return _checked(stream, stream)
@@ -29,7 +29,7 @@ def resolve(stream):
         raise InterfaceTypeError(f"stream {shown(stream)} is not a stream", "stream", stream)
     handle = _handle(stream)
     if handle is stream:
-        if hasattr(type(stream), "__cuda_stream__"):  # and yet it has none
+        if hasattr(type(stream), "__cuda_stream__"):  # but it has none
             raise InterfaceError(
                 f"stream {shown(stream)} has no handle, and is no GPU's", "stream", stream
             )
@@ -48,7 +48,7 @@ def _handle(stream):
         answer = protocol() if callable(protocol) else protocol
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise InterfaceTypeError(
-                f"stream: __cuda_stream__() gave {shown(answer)}, not (version, handle)",
+                f"stream: __cuda_stream__() returned {shown(answer)}, not (version, handle)",
                 "stream",
                 stream,
             )
@@ -81,7 +81,7 @@ def _integer(handle, stream):
             if type(value) is int:
                 return value
         elif hasattr(type(handle), "__int__") and not hasattr(type(handle), "__float__"):
-            return int(handle)  # no number, which may have a fraction, nor an array
+            return int(handle)  # neither a number, which may have a fraction, nor an array
     raise InterfaceTypeError(
         f"stream: {type(stream).__name__} object is not a stream: it is no int, and has neither "
         "__cuda_stream__() nor an integer .handle, .ptr or .cuda_stream",

@@ -31,38 +31,38 @@ class _Pair(NamedTuple):
 
 
 class MemoryInfo(NamedTuple):
-    """How much memory there is, in bytes."""
+    """Amounts of memory, in bytes."""
 
     free: int
     total: int
 
 
 class Device(_Pair):
-    """A device: a kind and an ordinal. Arrays say so where they are.
+    """A device: a kind and an ordinal. The type of `Array.device`.
 
     Parameters
     ----------
     type : str or int
-        ``"cpu"``; ``"gpu"``, the thread's current one; ``"gpu:1"`` or ``"cuda:1"``; ``"gpu:free"``,
-        the one with the most free memory. Case and blanks do not matter. Or a `DeviceType`.
+        ``"cpu"``; ``"gpu"``, the thread's current GPU; ``"gpu:1"`` or ``"cuda:1"``; ``"gpu:free"``,
+        the GPU with the most free memory. Case and blanks do not matter. Or a `DeviceType`.
     id : int or None
-        Ordinal, beside a `DeviceType` only, and always; None if it is not known.
+        Ordinal; given if and only if `type` is a `DeviceType`. None if it is not known.
 
     Raises
     ------
     UseError
-        For a text that is none of these.
+        For any other text.
     TypeError
-        For what is no text, or no integers.
+        For arguments that are neither text nor integers.
     CudaError
-        For a GPU that is not there. Without a driver there is none.
+        For a GPU that does not exist. Without a driver there is none.
 
     Notes
     -----
-    ``with device:`` makes it current for the thread, and then what was current before.
+    ``with device:`` makes it the thread's current device, and restores the previous one at the end.
 
-    As text, the CPU is ``cpu``, a GPU ``gpu:0``, or ``gpu`` if it is not known which, and any other
-    kind goes by its `DeviceType`, as ``cuda_managed:0`` does.
+    As text, the CPU is ``cpu``, and a GPU is ``gpu:0``, or ``gpu`` if its ordinal is not known. Any
+    other kind is written as its `DeviceType`, such as ``cuda_managed:0``.
     """
 
     __slots__ = ()
@@ -90,18 +90,18 @@ class Device(_Pair):
 
     @property
     def index(self) -> int | None:  # type: ignore[override]
-        """The ordinal, under PyTorch's name for it; the same as ``id``."""
+        """The ordinal, under PyTorch's name; the same as ``id``."""
         return self.id
 
     @staticmethod
     def count(kind: str | int = "gpu") -> int:  # type: ignore[override]
-        """Returns how many devices of a kind there are, ``"cpu"`` or ``"gpu"``: 1 CPU; 0 GPUs if
-        there is no driver."""
+        """Returns the number of devices of a kind, ``"cpu"`` or ``"gpu"``: 1 CPU; 0 GPUs if there
+        is no driver."""
         return _devices().count(_kind(kind))
 
     @classmethod
     def current(cls, kind: str | int = "gpu") -> Device:
-        """Returns the thread's current device of a kind; GPU 0 if none is current."""
+        """Returns the thread's current device of a kind; GPU 0 if no context is current."""
         return cls(*_devices().current(_kind(kind)))
 
     @classmethod
@@ -112,17 +112,17 @@ class Device(_Pair):
 
     @classmethod
     def most_free(cls, kind: str | int = "gpu") -> Device:
-        """Returns the device of a kind with the most free memory; the first of several."""
+        """Returns the device of a kind with the most free memory; of several, the first."""
         return cls(*_devices().most_free(_kind(kind)))
 
     @classmethod
     def find(cls, uuid: UUID | bytes) -> Device:
-        """Returns the GPU with an identity, a ``uuid.UUID`` or its 16 bytes, under whatever ordinal
-        this process knows it."""
+        """Returns the GPU with a UUID, a ``uuid.UUID`` or its 16 bytes, whatever its ordinal in
+        this process."""
         return cls(*_devices().find_device(getattr(uuid, "bytes", uuid)))
 
     def set_current(self) -> None:
-        """Makes a GPU's primary context current on the calling thread. Nothing for the CPU."""
+        """Makes a GPU's primary context current on the calling thread. Does nothing for the CPU."""
         _devices().set_current(self)
 
     def __enter__(self) -> Device:
@@ -134,12 +134,12 @@ class Device(_Pair):
 
     @property
     def name(self) -> str:
-        """What the driver calls it."""
+        """The driver's name for it."""
         return _devices().describe(self)["name"]
 
     @property
     def uuid(self) -> UUID | None:
-        """A ``uuid.UUID`` that tells it from all others, whatever its ordinal; None for the CPU."""
+        """A ``uuid.UUID`` that identifies the device, whatever its ordinal; None for the CPU."""
         import uuid
 
         data = _devices().describe(self)["uuid"]
@@ -152,12 +152,12 @@ class Device(_Pair):
 
     @property
     def memory(self) -> MemoryInfo:
-        """``(free, total)`` in bytes; of the machine for the CPU."""
+        """``(free, total)`` in bytes; for the CPU, the machine's."""
         return MemoryInfo(*_devices().memory_of(self))
 
     @property
     def maps_host(self) -> bool:
-        """Whether it can use pinned host memory where that is."""
+        """Whether it can use pinned host memory in place."""
         return _devices().describe(self)["maps_host"]
 
     @property
@@ -167,7 +167,7 @@ class Device(_Pair):
 
     @property
     def concurrent_managed(self) -> bool:
-        """Whether the host may use managed memory while it works."""
+        """Whether the host may use managed memory while the device works."""
         return _devices().describe(self)["concurrent_managed"]
 
     @property
@@ -177,7 +177,7 @@ class Device(_Pair):
 
     @property
     def pools_by_descriptor(self) -> bool:
-        """Whether its pools can be shared by a file descriptor."""
+        """Whether pools can be shared by a file descriptor."""
         return _devices().describe(self)["pools_by_descriptor"]
 
     @property
@@ -186,66 +186,66 @@ class Device(_Pair):
         return _devices().describe(self)["integrated"]
 
     def can_access(self, peer: Device | str) -> bool:
-        """Returns whether kernels here can be allowed to use the memory of `peer`."""
+        """Returns whether kernels on this device can be given access to the memory of `peer`."""
         return _devices().can_access(self, peer)
 
     def synchronize(self) -> None:
-        """Waits for the thread's current stream, and for all that is queued in the GPU's primary
+        """Waits for the thread's current stream, and for all work queued in the GPU's primary
         context. The GIL is released."""
         _devices().synchronize(self)
 
     def reset(self, context: bool = False) -> None:
-        """Synchronises, calls what `on_reset` was given, frees what waits to be freed, resets the
-        device's managers, and drops the thread's current streams of it.
+        """Synchronises the device, calls the functions of `on_reset`, runs the pending frees,
+        resets the device's managers, and drops the thread's current streams of it.
 
         Parameters
         ----------
         context : bool
-            Destroy the GPU's primary context, too, and with it all that anybody in the process has
-            there. Memory, streams and events of it are then dead: using one is a `StateError`.
-            While that lasts, its memory gives no buffer, in callbacks either.
+            Destroy the GPU's primary context, too, and all that the process has in it. Using
+            memory, streams and events of that context is then a `StateError`. During the reset, its
+            memory gives no buffer, not even in callbacks.
 
         Raises
         ------
         BufferError
-            With `context`, if there are buffers in its memory, as for `Memory.free`: let go of them
-            first. Nothing has been reset then.
+            With `context`, if buffers of its memory exist, as for `Memory.free`: release them
+            first. Nothing is reset then.
 
         Notes
         -----
-        If callbacks raise, the others are called all the same; then the first one's exception goes
-        on, with a note for each of the others.
+        If callbacks raise, the others are still called; then the first exception is raised, with a
+        note for each of the others.
         """
         _devices().reset(self, context)
 
     @staticmethod
     def on_reset(function: Callable[[Device], object]) -> None:
-        """Calls ``function(device)`` in each reset of any device, after it has synchronised. What
-        was given already is not called twice."""
+        """Calls ``function(device)`` in each reset of any device, after it has synchronised. A
+        function that is registered already is not called twice."""
         _devices().on_reset(function)
 
     @staticmethod
     def off_reset(function: Callable[[Device], object]) -> None:
-        """Takes back what `on_reset` was given; nothing if that was not given."""
+        """Removes a function of `on_reset`; does nothing if it is not registered."""
         _devices().off_reset(function)
 
     def set_cache(self, size: int) -> None:
-        """Sets how many bytes of freed memory the device's current pool keeps for later; at first
-        0. Nothing for the CPU."""
+        """Sets how many bytes of freed memory the device's current pool caches; the default is 0.
+        Does nothing for the CPU."""
         _devices().set_cache(self, size)
 
     def trim_cache(self, keep: int = 0) -> None:
-        """Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for
-        the CPU."""
+        """Releases cached memory of the device's current pool, down to `keep` bytes. Does nothing
+        for the CPU."""
         _devices().trim_cache(self, keep)
 
     def summary(self) -> str:
-        """Returns a few lines for people: name, identity, memory, what it can do."""
+        """Returns a few lines for people: name, UUID, memory, capabilities."""
         return _devices().summary(self)
 
 
 class Location(NamedTuple):
-    """What the driver says of an array's memory; None stands for what it does not say."""
+    """What the driver reports of an array's memory; None where it reports nothing."""
 
     device: Device
     context: int | None
@@ -257,7 +257,7 @@ class Location(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What is out and what is pending on a device; sizes in bytes."""
+    """The allocated and the pending memory of a device; sizes in bytes."""
 
     bytes: int
     count: int  # type: ignore[assignment]
@@ -267,7 +267,7 @@ class Usage(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What a manager has counted; sizes in bytes, as asked for."""
+    """The counts of a manager; sizes in bytes, as requested."""
 
     bytes: int
     bytes_peak: int
@@ -279,8 +279,8 @@ class Statistics(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """Memory that is out: `seconds` is when, since the manager was made; `caller` a line of Python,
-    or an empty text."""
+    """An allocation that is not freed. `seconds` is its time, since the manager was created;
+    `caller` a line of Python, or an empty text."""
 
     address: int
     size: int
@@ -291,8 +291,8 @@ class Allocation(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Memory as a manager gives and takes it: the addresses for kernels and for the host (or 0),
-    bytes, and what is the manager's own."""
+    """A block of memory of a manager: the addresses for kernels and for the host (or 0), the size
+    in bytes, and the manager's cookie."""
 
     address: int
     host: int
@@ -321,7 +321,7 @@ def _kind(kind):
 
 
 def _devices():
-    """The compiled module, loaded by what needs it: an array alone does not."""
+    """The compiled module, loaded on demand: an array alone does not need it."""
     from libcai import _devices
 
     return _devices

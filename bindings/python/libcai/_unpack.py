@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Python values to cai_value through cffi: what unpack.pxi and reading.pxi do in compiled code.
+"""Converts Python values to cai_value through cffi, as unpack.pxi and reading.pxi do in compiled
+code.
 
-It only unpacks, and judges nothing.
+It only unpacks; the C library judges.
 """
 
 import operator
@@ -13,7 +14,7 @@ from libcai.errors import BufferError, InterfaceTypeError
 CUDA_NAME = "__cuda_array_interface__"
 HOST_NAME = "__array_interface__"
 
-_FLAT_ITEMS = 256  # of a shape and the like; what is longer is refused for its length
+_FLAT_ITEMS = 256  # items of a shape and the like; a longer one is refused for its length
 _DESCR_LEVELS = 134  # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
 _DESCR_ITEMS = 1 << 19  # in all, enough for CAI_MAX_DESCR_FIELDS; a list may hold itself
 _PRINTED_BITS = 512
@@ -23,7 +24,7 @@ _ABSENT = object()
 
 
 def _class_has(kind, name):
-    """Whether it has an attribute, and not None in its place, which says that it does without."""
+    """Whether it has an attribute that is not None; None means that it has none."""
     for base in kind.__mro__:
         if name in vars(base):
             return vars(base)[name] is not None
@@ -35,7 +36,8 @@ def _type_name(value):
 
 
 def _describe(value):
-    """How a value prints, shortened. Never prints an array: that may copy it from the GPU."""
+    """The printed form of a value, shortened. It never prints an array: that may copy it from the
+    GPU."""
     kind = type(value)
     if _class_has(kind, CUDA_NAME) or _class_has(kind, HOST_NAME):
         return _type_name(value)
@@ -49,9 +51,9 @@ def _describe(value):
 def attribute(obj, name, hidden=None):
     """Reads an attribute once; `_ABSENT` if there is none.
 
-    An AttributeError out of a property that the class does have counts as absent, too; it is then
-    appended to `hidden`. So does a None, but for a property's. A class is asked for what its
-    metaclass has.
+    An AttributeError raised by a property that the class has counts as absent, too; it is then
+    appended to `hidden`. None counts as absent, too, unless a property returns it. For a class, the
+    metaclass is searched.
     """
     in_class = _class_has(type(obj), name)
     if not in_class and isinstance(obj, type):
@@ -96,7 +98,7 @@ def find(obj):
 
 
 def refuse_numpy(obj):
-    """Refuses what NumPy's own dict is silent about: a temporary's address, a mask left out."""
+    """Refuses NumPy objects whose dict hides a problem: a temporary's address, a mask left out."""
     numpy = sys.modules.get("numpy")
     if isinstance(obj, getattr(numpy, "generic", ())):
         raise InterfaceTypeError(
@@ -109,7 +111,7 @@ def refuse_numpy(obj):
 
 
 def refuse_masked(obj):
-    """Refuses NumPy's array with a mask: neither its dict nor its tensor nor its buffer has it."""
+    """Refuses NumPy's masked array: neither its dict nor its tensor nor its buffer has the mask."""
     ma = sys.modules.get("numpy.ma")
     if isinstance(obj, getattr(ma, "MaskedArray", ())) and ma.getmask(obj) is not ma.nomask:
         raise InterfaceTypeError(
@@ -121,7 +123,7 @@ def refuse_masked(obj):
 
 
 def refuse_lazy(tensor):
-    """Refuses PyTorch's tensors whose memory does not have their values, or is not theirs alone."""
+    """Refuses PyTorch tensors whose memory does not hold their values, or is shared."""
     if tensor.requires_grad:
         raise BufferError("a tensor that requires grad is not handed over: detach() it")
     if tensor.is_conj():
@@ -131,7 +133,7 @@ def refuse_lazy(tensor):
 
 
 def dtype_name(obj):
-    """The name of an object's ``dtype``, or None: it may say what void bytes are."""
+    """The name of an object's ``dtype``, or None: it may tell the type of void bytes."""
     dtype = getattr(obj, "dtype", None)
     for name in (dtype, getattr(dtype, "name", None), getattr(dtype, "__name__", None)):
         if isinstance(name, str):
@@ -147,7 +149,7 @@ def is_numpy_bool(kind):
 
 
 def _get(mapping, name, default):
-    """As dict.get() does; a Mapping's own get() may be anything."""
+    """As dict.get(), since a Mapping's own get() may be anything."""
     try:
         return mapping[name]
     except KeyError:
@@ -177,7 +179,7 @@ class Unpacker:
         return out
 
     def _fetch(self, value):
-        """Takes all values of a dict, or of what is like one, at once."""
+        """Takes all values of a dict, or of a mapping, at once."""
         if not isinstance(value, Mapping):
             return {}
         names = ("shape", "typestr", "data", "version", "strides", "stream", "descr", "mask")
@@ -217,7 +219,7 @@ class Unpacker:
         return out
 
     def _unpack_mask(self, mask, host, out):
-        """The mask, one level deep: the mask of a mask is only said to be there."""
+        """The mask, one level deep: the mask of a mask is only reported as present."""
         name = HOST_NAME if host else CUDA_NAME
         value = attribute(mask, name)
         if value is _ABSENT:
@@ -241,8 +243,8 @@ class Unpacker:
         return cdata
 
     def _unpack(self, value, out, levels, index=False, index_items=False):
-        """Unpacks one value. `levels` of sequences are entered; `__index__` is asked for only where
-        an integer may stand."""
+        """Unpacks one value. `levels` of sequences are entered; `__index__` is used only where an
+        integer is allowed."""
         lib, kind = self._lib, type(value)
         if value is None:
             out.form = lib.CAI_FORM_NONE

@@ -4,7 +4,7 @@
 Attributes
 ----------
 ffi : cffi.FFI
-    Knows every declaration of cai/array.h, cai.h, cai/device.h, cai/memory.h and cai/dlpack.h.
+    Has every declaration of cai/array.h, cai.h, cai/device.h, cai/memory.h and cai/dlpack.h.
 lib : object
     The functions and constants of the bundled library.
 """
@@ -24,7 +24,7 @@ __all__ = ["array_from", "ffi", "lib"]
 
 
 def _declarations(header):
-    """The part of a header that is meant for readers like cffi."""
+    """The part of a header that parsers like cffi can read."""
     text = Path(_library.INCLUDE_DIR, header).read_text(encoding="utf-8")
     return re.search(r"declarations begin \*/(.*?)/\*[^*]*declarations end \*/", text, re.S)[1]
 
@@ -42,10 +42,9 @@ for _header in (
     ffi.cdef(_declarations(_header))
 lib = ffi.dlopen(_library.LIBRARY)
 
-# The last release may come from a thread that has no GIL and must not wait for it. So what an array
-# calls then is no Python function, but the C library's sem_post(), on a word of its own; we look at
-# the words later. They are the C library's memory, and are lost, not freed, if the process ends
-# first.
+# The last release may come from a thread that has no GIL and must not wait for it. So an array then
+# calls no Python function but the C library's sem_post(), on a semaphore of its own; we check the
+# semaphores later. They are the C library's memory, and are not freed if the process ends first.
 _libc_ffi = cffi.FFI()
 _libc_ffi.cdef("""
     int sem_init(void *, int, unsigned); int sem_post(void *); int sem_trywait(void *);
@@ -56,11 +55,12 @@ _SEMAPHORE_BYTES = 64  # at least sizeof(sem_t) everywhere
 _post = ffi.cast(
     "void (*)(void *)", _libc_ffi.cast("uintptr_t", _libc_ffi.addressof(_libc, "sem_post"))
 )
-_LOOKS = 4  # at other arrays' words in each call
+_LOOKS = 4  # other arrays' semaphores checked in each call
 
 
 class _Kept:
-    """The objects that an array keeps alive, and the word that says when no longer."""
+    """The objects that an array keeps alive, and the semaphore that is posted at the last
+    release."""
 
     def __init__(self, objects):
         self.objects = objects
@@ -77,7 +77,7 @@ class _Kept:
         self.objects = None
 
 
-# Those whose arrays outlived the cdata that array_from() gave.
+# Those whose arrays outlived the cdata that array_from() returned.
 _waiting: "deque[_Kept]" = deque()
 
 
@@ -98,21 +98,21 @@ def array_from(obj, *, strict=False):
     obj : object
         With ``__cuda_array_interface__``, or NumPy's ``__array_interface__``.
     strict : bool
-        Take only what follows the text of version 3 to the letter.
+        Accept only objects that follow the text of version 3 to the letter.
 
     Returns
     -------
     cdata ``cai_array *``
-        An owned array. One holder is the cdata's, which keeps `obj` alive; compiled code may add
-        its own. An object whose last holder lets go elsewhere, or whose memory has uses pending,
-        is freed in a later call, after ``lib.cai_drain`` or a function like it has found them
-        complete.
+        An owned array. The cdata owns one reference, which keeps `obj` alive; compiled code may add
+        its own references. If the last reference is released elsewhere, or uses of the memory are
+        pending, `obj` is freed in a later call, once ``lib.cai_drain`` or a similar function has
+        found the uses complete.
 
     Raises
     ------
     InterfaceError, InterfaceTypeError
-        Names the entry at fault. What the object's own property, or an entry's ``__index__``,
-        raises passes unchanged.
+        Names the entry at fault. Exceptions of the object's own property, or of an entry's
+        ``__index__``, pass unchanged.
     """
     _look()
     host, value = find(obj)
@@ -152,7 +152,7 @@ def array_from(obj, *, strict=False):
 
 
 def _say_extension(array, obj):
-    """What the object's dtype says of one or two bytes of which the dict says nothing."""
+    """The extended type that the object's dtype names for one or two void bytes of the dict."""
     dtype = array.dtype
     if dtype.kind != ord("V") or dtype.itemsize > 2 or dtype.ext or array.descr:
         return
@@ -162,7 +162,7 @@ def _say_extension(array, obj):
 
 
 def _say_provided(array, obj):
-    """Sets the stream that an object's framework says, and its dict does not; returns it."""
+    """Sets the stream of an object's framework where its dict names none; returns it."""
     answer = provided(obj) if array.stream_kind == lib.CAI_STREAM_UNSTATED else None
     if answer is None:
         return None

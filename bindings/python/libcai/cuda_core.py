@@ -17,17 +17,17 @@ _KINDS = ("default", "async", "mapped", *_MANAGED)
 
 
 class MemoryResource(_MemoryResource):
-    """Allocates buffers from a manager of libcai's, in the order of the stream that is given.
+    """Allocates buffers from a libcai manager, in the order of a given stream.
 
     Parameters
     ----------
     device : int or str or libcai.Device or cuda.core.Device
         The GPU; an int is its ordinal.
     kind : str
-        ``'default'``, ``'async'``, ``'managed'``, ``'managed_global'`` or ``'mapped'``, as of a
+        ``'default'``, ``'async'``, ``'managed'``, ``'managed_global'`` or ``'mapped'``, as for
         `libcai.Memory`.
     manager : libcai.MemoryManager, optional
-        Else the one that the device has when a buffer is allocated.
+        Default: the device's manager at the time of each allocation.
     """
 
     def __init__(self, device=0, *, kind="default", manager=None):

@@ -4,8 +4,8 @@
     libcai.cupy.install()                        # for the process, or
     with cupy.cuda.using_allocator(libcai.cupy.allocator): ...
 
-`allocator` follows CuPy's current device and stream. `c_allocator` takes no way through Python, and
-knows one stream alone.
+`allocator` follows CuPy's current device and stream. `c_allocator` does not call Python, and uses
+one stream only.
 """
 
 import ctypes
@@ -21,13 +21,13 @@ __all__ = ["allocator", "c_allocator", "install"]
 
 def allocator(size):
     """Allocates `size` bytes on CuPy's current device, in the order of its current stream; a
-    `cupy.cuda.MemoryPointer`. The memory is freed in the order of the same stream: whoever uses it
-    on another one lets the first wait before the last reference goes.
+    `cupy.cuda.MemoryPointer`. The memory is freed in the order of the same stream: if you use it on
+    another stream, make the first stream wait before the last reference is dropped.
 
     Raises
     ------
     MemoryError
-        `cupy.cuda.memory.OutOfMemoryError`, if there is not so much.
+        `cupy.cuda.memory.OutOfMemoryError`, if memory is short.
     """
     device = cupy.cuda.device.get_device_id()
     try:
@@ -43,7 +43,7 @@ def allocator(size):
 
 
 def install():
-    """Makes `allocator` CuPy's, in the place of CuPy's own pool."""
+    """Makes `allocator` CuPy's allocator, in place of CuPy's own pool."""
     cupy.cuda.set_allocator(allocator)
 
 
@@ -54,7 +54,8 @@ def c_allocator(stream=None):
     Parameters
     ----------
     stream : int or object, optional
-        In whose order all memory is allocated and freed; else the legacy default stream.
+        The stream in whose order all memory is allocated and freed; default: the legacy default
+        stream.
     """
     from libcai._stream import resolve
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The errors of libcai. Each is also the built-in exception that one would expect."""
+"""The errors of libcai. Each is also the matching built-in exception."""
 
 import builtins
 import contextlib
@@ -19,7 +19,7 @@ __all__ = [
 
 _MOST_SHOWN = 512  # characters
 
-# The values of cai_status, as cai.h gives them.
+# The values of cai_status, as in cai.h.
 _ARGUMENT, _VALUE, _TYPE, _VERSION, _MEMORY, _LAYOUT = -1, -2, -3, -4, -5, -7
 _UNSUPPORTED, _EXPORT, _DRIVER, _BOUNDS, _ORDER, _STATE = -8, -9, -10, -14, -15, -16
 
@@ -30,7 +30,7 @@ class Error(Exception):
     Attributes
     ----------
     status : int
-        The ``cai_status`` behind it; 0 if Python found the fault.
+        The ``cai_status``; 0 if Python code found the error.
     """
 
     status = 0
@@ -49,8 +49,8 @@ class _EntryError(Error):
 
 
 def _is_plain(value, depth=4):
-    """Whether it can be pickled for sure, and means the same in another process. No entry that is
-    well-formed is deeper than a `descr` with shapes."""
+    """Whether it can certainly be pickled, and means the same in another process. No well-formed
+    entry is deeper than a `descr` with shapes."""
     if type(value) in (tuple, list):
         return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
     return value is None or type(value) in (bool, int, float, str, bytes)
@@ -64,8 +64,8 @@ class InterfaceError(_EntryError, ValueError):
     entry : str
         The dict's key, such as ``"shape"``; ``"interface"`` for the dict as a whole.
     value : object
-        The offending value: the dict's entry. A pickle has it if it is made of numbers and texts;
-        else None.
+        The invalid value: the dict's entry. A pickle has it if it consists of numbers and text;
+        otherwise None.
     """
 
 
@@ -77,13 +77,13 @@ class InterfaceTypeError(_EntryError, TypeError):
     entry : str
         The dict's key, such as ``"shape"``; ``"interface"`` for the dict as a whole.
     value : object
-        The offending value: the dict's entry, or the object that has no interface.
+        The invalid value: the dict's entry, or the object that has no interface.
     """
 
 
 class _NoDlpackError(InterfaceTypeError, AttributeError):
-    """An object that from_dlpack() was given has no such methods: the array-API standard wants an
-    AttributeError then."""
+    """The object passed to from_dlpack() has no DLPack methods: the array-API standard requires an
+    AttributeError."""
 
 
 class VersionError(Error, ValueError):
@@ -91,30 +91,29 @@ class VersionError(Error, ValueError):
 
 
 class ViewError(Error, ValueError):
-    """There is no such view of the array, or none without a copy."""
+    """The view is invalid, or would need a copy."""
 
 
 class ViewIndexError(Error, IndexError):
-    """An index is out of range, or there are too many of them."""
+    """An index is out of range, or there are too many indices."""
 
 
 class UseError(Error, ValueError):
-    """Nothing can be used so: an unknown word, a value or size that is none, arrays that do not
-    fit each other, a default stream with no context current, or a variable of the environment that
-    has none of its values."""
+    """Invalid use: an unknown word, an invalid value or size, arrays that do not match, a default
+    stream without a current context, or an environment variable with an invalid value."""
 
 
 class StateError(Error, RuntimeError):
-    """The time for that has passed: freed already, left already, or the device was reset; or the
-    driver is needed in a child that was forked from a process that had loaded it."""
+    """The object's state does not allow the call: it was freed or left already, or the device was
+    reset. Also if a forked child needs the driver that its parent had loaded."""
 
 
 class BufferError(Error, builtins.BufferError):
-    """The array cannot leave in that form, or memory cannot go, since there are buffers in it."""
+    """The array cannot be exported in that form, or memory cannot be freed while it has buffers."""
 
 
 class CudaError(Error, RuntimeError):
-    """The driver is missing, refused a call, or cannot do what was asked.
+    """The driver is missing, a driver call failed, or the driver cannot do what was requested.
 
     Attributes
     ----------
@@ -133,7 +132,7 @@ class CudaError(Error, RuntimeError):
         return type(self), (self.args[0], self.status, self.native)
 
 
-# What libcai's messages advise, and how that is said in Python.
+# What libcai's messages advise, and the Python equivalent.
 _IN_PYTHON = {
     "cai_array_publish_event()": "Array.publish_event()",
     "cai_array_publish()": "Array.publish()",
@@ -146,7 +145,7 @@ _IN_PYTHON = {
 
 
 def from_status(status, native, message, entry="", value=None):
-    """Returns the exception for a failure that libcai reported."""
+    """Returns the exception for a failure of the C library."""
     for name, ours in _IN_PYTHON.items():
         message = message.replace(name, ours)
     if status == _VALUE:
@@ -172,7 +171,7 @@ def from_status(status, native, message, entry="", value=None):
 
 
 def from_order(status, native, message, entry=""):
-    """The same for a function under "Order", whose arguments are not a view's."""
+    """The same for a function under "Order", where an invalid argument is no ViewError."""
     if status != _ARGUMENT:
         return from_status(status, native, message, entry)
     error = UseError(message)
@@ -192,7 +191,7 @@ def from_device(status, native, message):
 
 
 def status_of(exception):
-    """Returns the ``cai_status`` and ``CUresult`` by which C is told of an exception."""
+    """Returns the ``cai_status`` and ``CUresult`` that report an exception to C."""
     if isinstance(exception, Error) and exception.status < 0:
         return exception.status, getattr(exception, "native", 0)
     for kind, status in (
@@ -207,7 +206,7 @@ def status_of(exception):
 
 
 def shown(value):
-    """What an error says of a value. Python refuses to write the digits of an integer that is too
+    """The text of a value for an error. Python does not write the digits of an integer that is too
     long, and an object's own ``__repr__`` may do anything."""
     try:
         text = repr(value)
@@ -219,7 +218,7 @@ def shown(value):
 
 
 def add_note(exception, note):
-    """Adds a note to an exception, in Python 3.10 in the place where later versions keep it."""
+    """Adds a note to an exception; in Python 3.10, to the attribute that later versions use."""
     if hasattr(exception, "add_note"):
         exception.add_note(note)
     else:

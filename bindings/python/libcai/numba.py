@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numba's memory, from libcai's managers: a complete external memory management plugin (NBEP 7).
 
-``NUMBA_CUDA_MEMORY_MANAGER=libcai.numba`` in the environment chooses it, or `use` in code. Which
-manager gives the memory is libcai's to say: ``CAI_MEMORY_MANAGER``, `libcai.set_memory_manager`,
-`libcai.MemoryManager.install`.
+``NUMBA_CUDA_MEMORY_MANAGER=libcai.numba`` in the environment chooses it, or `use` in code. The
+memory comes from libcai's manager of the device: ``CAI_MEMORY_MANAGER``,
+`libcai.set_memory_manager`, `libcai.MemoryManager.install`.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def use():
     Raises
     ------
     RuntimeError
-        If Numba works with a GPU already: a context keeps the memory manager that it began with.
+        If Numba uses a GPU already: a context keeps its first memory manager.
     """
     active = [gpu.id for gpu in devices.gpus.lst if gpu.primary_context is not None]
     if active:
@@ -52,7 +52,7 @@ def use():
 
 @contextlib.contextmanager
 def _as_numba_says():
-    """Turns libcai's errors into those that Numba's callers look for."""
+    """Turns libcai's errors into those that Numba's callers expect."""
     try:
         yield
     except MemoryError as error:
@@ -64,8 +64,8 @@ def _as_numba_says():
 
 
 class _PendingFrees:
-    """The device's pending frees, as Numba's own manager shows them. Numba's limits
-    (``NUMBA_CUDA_MAX_PENDING_DEALLOCS_COUNT`` and ``_RATIO``) hold beside libcai's."""
+    """The device's pending frees, in the form of Numba's own manager. Numba's limits
+    (``NUMBA_CUDA_MAX_PENDING_DEALLOCS_COUNT`` and ``_RATIO``) apply in addition to libcai's."""
 
     def __init__(self, device):
         self._device = device
@@ -87,7 +87,7 @@ class _PendingFrees:
         return libcai.usage(self._device).deferred > 0
 
     def clear(self):
-        """Frees what is pending, unless that is deferred."""
+        """Runs the pending frees, unless they are deferred."""
         libcai.flush(self._device)
 
     def keep_to_limits(self):
@@ -96,13 +96,13 @@ class _PendingFrees:
             usage.pending_count > config.CUDA_DEALLOCS_COUNT
             or usage.pending_bytes > self._max_pending_bytes
         ):
-            with contextlib.suppress(libcai.CudaError):  # not while this thread captures
+            with contextlib.suppress(libcai.CudaError):  # not while this thread is capturing
                 self.clear()
 
 
 def _finalizer(manager, memory, key=None):
-    """What frees a piece of memory. Those that are left run when the interpreter ends, perhaps
-    after reset(), and then find nothing to be done."""
+    """The finalizer of an allocation. Finalizers that remain run when the interpreter ends, perhaps
+    after reset(), and then do nothing."""
     allocations, pending, held = manager.allocations, manager.deallocations, [memory]
 
     def free():
@@ -116,13 +116,13 @@ def _finalizer(manager, memory, key=None):
 class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
     """Numba's plugin. Numba makes one for each context.
 
-    Memory is allocated and freed in the order of the legacy default stream, also where Numba's own
-    is the per-thread one: it waits for the streams that Numba makes, and for all threads' default
-    ones, and they for it. Numba does not say on which stream an array will be used. So who uses
-    arrays on a non-blocking stream of another library (``cuda.external_stream``), with a manager
-    whose memory is stream-ordered, has that stream wait for an event of the legacy one, or
-    synchronises, between the allocation and the first use, and synchronises again before the last
-    reference goes.
+    Memory is allocated and freed in the order of the legacy default stream, even if Numba's default
+    stream is the per-thread one: the legacy stream waits for the streams that Numba makes and for
+    all per-thread default streams, and they wait for it. Numba does not tell on which stream an
+    array will be used. If you use arrays on a non-blocking stream of another library
+    (``cuda.external_stream``), with a manager of stream-ordered memory, then between the allocation
+    and the first use make that stream wait for an event of the legacy stream, or synchronise; and
+    synchronise again before the last reference is dropped.
     """
 
     def __init__(self, *args, **kwargs):
@@ -136,12 +136,12 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
 
     @property
     def _device(self):
-        device = self.context.device  # a number, where Numba has attached to a context
+        device = self.context.device  # a number, if Numba has attached to a context
         return libcai.Device(libcai.DeviceType.CUDA, int(getattr(device, "id", device)))
 
     @property
     def deallocations(self):
-        """What is freed but pending."""
+        """The pending frees."""
         if self._pending is None:
             self._pending = _PendingFrees(self._device)
         return self._pending
@@ -151,7 +151,7 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
         return weakref.proxy(self.context)
 
     def _allocate(self, size, kind, **more):
-        # Never 2: Numba's own streams, and other threads' 2, are in order with 1 alone.
+        # Never 2: Numba's own streams, and other threads' streams 2, are ordered with 1 only.
         with _as_numba_says():
             return libcai.Memory(size, kind, device=self._device, stream=1, **more)
 
@@ -160,7 +160,7 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
             raise CudaDriverError(f"{self.context.device} cannot map host memory")
 
     def _keep(self, memory, make, pointer, owner=None):
-        """Makes Numba's pointer, which lives until nobody has it."""
+        """Makes Numba's pointer, which lives until its last reference is dropped."""
         key = memory.address
         arguments = {} if owner is None else {"owner": owner}
         made = make(
@@ -174,7 +174,8 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
         return made.own()
 
     def initialize(self):
-        """Makes the device's manager, if there is none yet, so that a bad choice is told here."""
+        """Makes the device's manager, if there is none yet, so that an invalid choice fails
+        here."""
         if self._pending is None:
             libcai.MemoryManager.of(self._device)
             self._pending = _PendingFrees(self._device)
@@ -214,7 +215,7 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
         )
 
     def get_ipc_handle(self, memory):
-        """Makes an IPC handle of the device's own memory; of another library's, by the driver."""
+        """Makes an IPC handle of libcai's memory; of another library's memory, by the driver."""
         address = int(memory.handle)
         try:
             found, offset = libcai.Memory.find(address)
@@ -244,7 +245,7 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
         return MemoryInfo(free=free, total=total)
 
     def reset(self):
-        """Lets go of all that Numba has allocated in the context, and frees what is pending."""
+        """Drops all that Numba has allocated in the context, and runs the pending frees."""
         self.allocations.clear()
         self.deallocations.clear()
 
@@ -254,5 +255,5 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
             yield
 
 
-# What numba looks for in the module that NUMBA_CUDA_MEMORY_MANAGER names.
+# Numba reads this name from the module that NUMBA_CUDA_MEMORY_MANAGER names.
 _numba_memory_manager = MemoryManager

@@ -3,7 +3,7 @@
 
     rmm.mr.set_per_device_resource(0, libcai.rmm.memory_resource(0))
 
-Each allocation takes the way through Python. C++ programs have `cai/cccl.hpp` instead.
+Each allocation calls Python. C++ programs use `cai/cccl.hpp` instead.
 """
 
 import rmm.mr
@@ -24,11 +24,11 @@ def memory_resource(device=0, *, kind="default", manager=None):
     device : int or str or libcai.Device
         The GPU; an int is its ordinal.
     kind, manager
-        As of a `libcai.Memory`.
+        As for `libcai.Memory`.
     """
     if isinstance(device, int):
         device = (libcai.DeviceType.CUDA, device)
-    memories = {}  # by address, each with the stream that it will be freed on
+    memories = {}  # by address, each with the stream on which it will be freed
 
     def allocate(size, stream):
         value = _value(stream)
@@ -47,7 +47,7 @@ def memory_resource(device=0, *, kind="default", manager=None):
                 f"the memory at {address:#x} was freed already, or is not of this memory resource"
             )
         value = _value(stream)
-        # Of a handle the same number may be another stream by now.
+        # A handle's number may be another stream's by now.
         if not (value == before == _LEGACY) and not memory.freed:
             memory.set_stream(value)
 
@@ -55,5 +55,5 @@ def memory_resource(device=0, *, kind="default", manager=None):
 
 
 def _value(stream):
-    """The number of RMM's stream, whose 0 is the legacy default stream."""
+    """The number of RMM's stream; 0 is the legacy default stream."""
     return stream.__cuda_stream__()[1] or _LEGACY

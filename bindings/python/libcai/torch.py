@@ -4,7 +4,8 @@
     libcai.torch.install()                       # for the process, before PyTorch has used a GPU
     with torch.cuda.use_mem_pool(libcai.torch.pool()): ...   # for a while, on this thread
 
-PyTorch calls C functions of libcai's, which need no Python and stay for the life of the process.
+PyTorch calls C functions of libcai, which need no Python and stay loaded for the life of the
+process.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ from libcai._library import LIBRARY
 
 __all__ = ["allocator", "install", "pool"]
 
-# The setters that the object behind an allocator may have, and what they are given.
+# The setters that the object behind an allocator may have, and their arguments.
 _OPTIONAL = {
     "set_init_fn": "cai_torch_init",
     "set_reset_fn": "cai_torch_reset",
@@ -23,7 +24,7 @@ _OPTIONAL = {
     "set_record_stream_fn": "cai_torch_record_stream",
 }
 
-_made: list[type] = []  # PyTorch frees until the process ends
+_made: list[type] = []  # PyTorch frees memory until the process ends
 
 
 def allocator():
@@ -44,7 +45,7 @@ def allocator():
 
 
 def install():
-    """Makes libcai's allocator PyTorch's.
+    """Makes libcai's allocator PyTorch's allocator.
 
     Raises
     ------

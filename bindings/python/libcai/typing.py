@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Types for producers of the interface, and for streams.
 
-The Protocols can be used with isinstance(), which then asks for the attribute only.
+The Protocols can be used with isinstance(), which then checks for the attribute only.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class HasDlpack(Protocol):
 
 @runtime_checkable
 class HasArrow(Protocol):
-    """An object that `libcai.from_arrow` takes, of the host's memory."""
+    """An object that `libcai.from_arrow` takes, in host memory."""
 
     def __arrow_c_array__(
         self, requested_schema: Any = None
@@ -93,7 +93,7 @@ class HasArrow(Protocol):
 
 @runtime_checkable
 class HasArrowDevice(Protocol):
-    """An object that `libcai.from_arrow` takes, of any device's memory."""
+    """An object that `libcai.from_arrow` takes, in memory of any device."""
 
     def __arrow_c_device_array__(
         self, requested_schema: Any = None, **kwargs: Any
@@ -131,8 +131,8 @@ class HasCudaStreamAttribute(Protocol):
     def cuda_stream(self) -> int: ...
 
 
-# What `libcai.asarray` takes. Anything whose type has a table or a buffer counts, which no
-# annotation can say.
+# What `libcai.asarray` takes. It also takes objects whose type has a table or a buffer, which no
+# annotation can express.
 ArrayLike: TypeAlias = object
 
 Stream: TypeAlias = int | HasCudaStream | HasHandle | HasPtr | HasCudaStreamAttribute

@@ -187,7 +187,7 @@ static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_ar
   answer = api->own(object, out);
   if (cai_py_answer(object, "own", answer) == 0 && *out && (*out)->owner) return 0;
   if (!PyErr_Occurred())
-    PyErr_Format(PyExc_SystemError, "own() of %s's table gave no array that is owned",
+    PyErr_Format(PyExc_SystemError, "own() of %s's table returned no owned array",
                  cai_py_type_name(Py_TYPE(object)));
   if (answer == 0 && *out && cai_py_can_end((*out)->owner))
     (*out)->owner->release((*out)->owner); /* given, and refused */
@@ -209,7 +209,8 @@ static int cai_py_take_tensor(const DLPackExchangeAPI *api, PyObject *object,
   answer = api->managed_tensor_from_py_object_no_sync(object, out);
   if (cai_py_answer(object, "managed_tensor_from_py_object_no_sync", answer) == 0 && *out) return 0;
   if (!PyErr_Occurred())
-    PyErr_Format(PyExc_SystemError, "%s's table gave no tensor", cai_py_type_name(Py_TYPE(object)));
+    PyErr_Format(PyExc_SystemError, "%s's table returned no tensor",
+                 cai_py_type_name(Py_TYPE(object)));
   if (answer == 0 && *out && (*out)->deleter) (*out)->deleter(*out); /* given, and refused */
   return -1;
 }
@@ -238,7 +239,7 @@ static int cai_py_borrow_tensor(const DLPackExchangeAPI *api, PyObject *object, 
 static PyObject *cai_py_made(PyObject *like, const char *function, int32_t answer, void *object) {
   if (cai_py_answer(like, function, answer) < 0) return NULL;
   if (!object)
-    PyErr_Format(PyExc_SystemError, "%s() of %s's table gave nothing", function,
+    PyErr_Format(PyExc_SystemError, "%s() of %s's table returned nothing", function,
                  cai_py_type_name(Py_TYPE(like)));
   return (PyObject *)object;
 }

@@ -38,7 +38,7 @@ cdef tuple tuple_of(const int64_t *values, int32_t count):
 
 
 cdef Array wrap(cai_array *array, cai_owner *owner):
-    """Makes an Array that takes over one holder of `owner`."""
+    """Makes an Array that takes over one reference to `owner`."""
     cdef Array self
     try:
         self = Array.__new__(Array)
@@ -55,7 +55,7 @@ cdef Array wrap(cai_array *array, cai_owner *owner):
 cdef class Array:
     """An array of another library, or a view of one; made by `asarray`.
 
-    It never changes, holds what it was made of, and compares by identity. Shapes are in elements,
+    It is immutable, keeps its source alive, and compares by identity. Shapes are in elements,
     strides and extents in bytes, as in the text.
     """
 
@@ -95,14 +95,14 @@ cdef class Array:
 
     @staticmethod
     def from_ptr(address, *, bint steal=True):
-        """Makes an Array of a ``cai_array *`` that compiled code gave.
+        """Makes an Array of a ``cai_array *`` from compiled code.
 
         Parameters
         ----------
         address : int or ctypes.c_void_p
-            Of an owned ``cai_array``, of this copy of libcai or another.
+            Address of an owned ``cai_array``, of this copy of libcai or another.
         steal : bool
-            Take over one holder; otherwise add one. If it fails, the holder stays the caller's.
+            Take over a reference; otherwise add one. On failure the reference stays the caller's.
 
         Raises
         ------
@@ -217,15 +217,16 @@ cdef class Array:
 
     @property
     def descr(self):
-        """The fields of an element as NumPy's ``descr``. `typestr` is the truth about its type."""
+        """The fields of an element as NumPy's ``descr``. `typestr` is authoritative for its
+        type."""
         return descr_of(self)
 
     @property
     def dtype(self):
         """The type of an element as a NumPy dtype; imports NumPy.
 
-        bfloat16 and the float8 types need ml_dtypes, and are void without it. A mask of bits has
-        none: TypeError.
+        bfloat16 and the float8 types need ml_dtypes, and are void without it. A mask of bits has no
+        dtype: TypeError.
         """
         if self.array.descr != NULL:
             return dtype_of(self)  # its names can be changed, so each is the caller's own
@@ -235,7 +236,8 @@ cdef class Array:
 
     @property
     def data(self):
-        """Address of the first element, which need not be the lowest; 0 if there is none."""
+        """Address of the first element, which need not be the lowest; 0 if there are no
+        elements."""
         return self.array.data
 
     @property
@@ -245,7 +247,8 @@ cdef class Array:
 
     @property
     def stream(self):
-        """1, 2 or a handle where work may be pending; None if there is none, or none was stated."""
+        """1, 2 or a handle where work may be pending; None if there is no stream, or it is
+        unstated."""
         if self.array.stream_kind in (CAI_STREAM_NONE, CAI_STREAM_UNSTATED):
             return None
         return self.array.stream
@@ -258,7 +261,7 @@ cdef class Array:
 
     @property
     def mask(self):
-        """The Array that says which elements are valid, or None if all are."""
+        """The Array that marks the valid elements, or None if all are valid."""
         if self.array.mask == NULL:
             return None
         self.owner.retain(self.owner)
@@ -266,18 +269,18 @@ cdef class Array:
 
     @property
     def version(self):
-        """Version of the interface that the producer spoke: information."""
+        """Version of the producer's interface, for information only."""
         return self.array.version
 
     @property
     def route(self):
-        """How `asarray` took the array: one of its routes; None for what was made otherwise, such
+        """The route by which `asarray` took the array; None for an array made in another way, such
         as a view."""
         return ROUTES[self.route_taken]
 
     @property
     def device(self):
-        """``(type, id)``, as the producer has it; the id is None if not known, see `locate`."""
+        """``(type, id)``, as the producer states it; the id is None if not known, see `locate`."""
         if self.array.device_type == CAI_DEVICE_CUDA and self.array.device_id == -1:
             return CUDA_UNKNOWN
         return device_of(self.array.device_type, self.array.device_id)
@@ -289,8 +292,8 @@ cdef class Array:
         -------
         Location
             ``(device, context, device_pointer, host_accessible, managed, base, size)``;
-            `device_pointer` is as kernels of the current context use it, `base` and `size` are of
-            the allocation.
+            `device_pointer` is the address for kernels of the current context; `base` and `size`
+            describe the allocation.
 
         Raises
         ------
@@ -337,7 +340,7 @@ cdef class Array:
         Raises
         ------
         ViewError
-            If an axis is out of range, comes twice, or is left out.
+            If an axis is out of range, repeated or missing.
         """
         return transposed(self, axes)
 
@@ -352,41 +355,43 @@ cdef class Array:
         return broadcasted(self, shape)
 
     def publish(self, stream, *, streams=()):
-        """Says one stream for work that is pending on several: a view of the same memory.
+        """Returns a view of the same memory that names one stream for work that is pending on
+        several.
 
         `stream` waits for this array's stream or event, for uses that the owner has kept, and for
-        `streams`. The host never waits. Before you work on one of `streams` again, call `reclaim`;
-        if this array came from another library, its stream must in the end wait for `stream`:
-        `use` it with ``order='end'``.
+        `streams`. The host does not wait. Before you work on one of `streams` again, call
+        `reclaim`. If this array came from another library, its stream must in the end wait for
+        `stream`: `use` it with ``order='end'``.
 
         Parameters
         ----------
         stream : int or object
-            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long
-            as what this returns; an object is kept alive so.
+            A stream as `use` takes it, except -1; 1 and 2 are of the memory's context. It must live
+            as long as the view; a stream object is kept alive.
         streams : sequence, optional
-            Likewise, where work on the memory is pending that nobody has been told of. Name
-            `stream` here, too, if work of yours is pending there: those who have this array, and
-            who frees the memory, wait for that only then. What was queued there before a capture is
-            published before that.
+            Streams where work on the memory is pending that was not published yet. Name `stream`
+            here, too, if work of yours is pending there: only then do uses of this array, and the
+            free of the memory, wait for it. Publish work that was queued before a capture before
+            that capture.
 
         Returns
         -------
         Array
-            With `stream`, and so its mask; version 3, the rest as here. This array stays as it is.
-            Once what this returns has gone, `stream` is forgotten. After writing again, publish again.
+            A view with `stream`, as has its mask; version 3, the rest as here. This array does not
+            change. Once the view is released, `stream` is forgotten. After writing again, publish
+            again.
 
         Raises
         ------
         InterfaceError, InterfaceTypeError
-            For a stream that is none.
+            For an invalid stream.
         UseError
-            For a host array; for a default stream of `streams` if no context is current.
+            For a host array; for a default stream in `streams` if no context is current.
         CudaError
-            If the driver refuses, or a capture forbids it; for 2 if the memory has come with
-            another thread's.
+            If the driver fails, or a capture forbids it; for 2 if the memory has come with another
+            thread's stream 2.
         StateError
-            In memory that was freed.
+            If the memory was freed.
 
         Notes
         -----
@@ -395,12 +400,13 @@ cdef class Array:
         return published(self, stream, tuple(streams))
 
     def publish_event(self, stream):
-        """Says an event on a stream, which may then go: a view of the same memory.
+        """Returns a view of the same memory that names an event on a stream; the stream may then be
+        destroyed.
 
-        As `publish` otherwise, but that uses of the view are kept by the owner alone: if this array
-        came from another library, its stream must in the end wait for them, too: `use` it, with
-        both halves of the order. It is also the way for work on stream 2 to another thread. A dict
-        cannot carry an event: `publish` what this returns before it is exported.
+        Otherwise as `publish`, but only the owner keeps uses of the view. If this array came from
+        another library, its stream must in the end wait for them, too: `use` it, with both halves
+        of the order. With an event, work on stream 2 can be handed to another thread. A dict cannot
+        carry an event: `publish` the view before you export it.
 
         Raises
         ------
@@ -410,28 +416,29 @@ cdef class Array:
         return published_event(self, stream)
 
     def reclaim(self, stream, access="write"):
-        """Before the producer works on the memory again: makes a stream wait for others' uses.
+        """Makes a stream wait for others' uses, before the producer works on the memory again.
 
-        Within a capture that began on another stream it is needed on the array's own one, too.
+        Within a capture that began on another stream, call it for the array's own stream, too.
 
         Parameters
         ----------
         stream : int or object
-            Where the work will be queued; what `use` takes, but not -1.
+            The stream of the work, as `use` takes it, except -1.
         access : str, optional
-            ``'read'`` waits for others' writes only; ``'write'`` for reads too, also where the
-            array is marked read-only, for others. None is a write, or a read if it is so marked.
+            ``'read'`` waits for others' writes only; ``'write'`` for reads too, even if the array
+            is marked read-only for others. None means a write, or a read if the array is marked
+            read-only.
 
         Raises
         ------
         InterfaceError, InterfaceTypeError
-            For a stream that is none.
+            For an invalid stream.
         UseError
             For an unknown word, and for a default stream if no context is current.
         CudaError
-            If the driver refuses, or a capture forbids it.
+            If the driver fails, or a capture forbids it.
         StateError
-            In memory that was freed.
+            If the memory was freed.
 
         Notes
         -----
@@ -441,14 +448,15 @@ cdef class Array:
         cai_py_ask_suspects(ASKED_IN_PASSING, False)
 
     def used_on(self, stream, access="write"):
-        """Keeps a use of the memory: what is queued on `stream` by now, outside of a `use` block.
+        """Keeps a use of the memory: the work queued on `stream` so far, outside of a `use` block.
 
         Later uses wait for it, and the memory stays until it is complete. The array's own stream
-        does not wait; `reclaim` makes it.
+        does not wait for it; `reclaim` makes it wait.
 
-        If `stream` is being captured, the array is given to the graph: the memory stays until the
-        graph, and all that was made of it, has gone. Nobody waits for that: each launch is a use of
-        its own. For an array on the host nothing is kept; `Stream.attach` keeps any object.
+        If `stream` is being captured, the graph takes a reference to the array: the memory stays
+        until the graph, and all that was made from it, is destroyed. No stream waits for that: each
+        launch is a use of its own. For an array on the host nothing is kept; `Stream.attach` keeps
+        any object.
 
         Parameters
         ----------
@@ -465,55 +473,56 @@ cdef class Array:
         keep_on(self, number_of(stream), access_of(access))
 
     def synchronize(self):
-        """Blocks until all that is pending on the array, and on its mask, is complete: the
-        producer's work, and uses that the owner has kept. The GIL is released. The last resort.
+        """Blocks until all pending work on the array and its mask is complete: the producer's, and
+        uses that the owner has kept. The GIL is released. Use it as the last resort.
 
         Raises
         ------
         CudaError
-            If the driver refuses, or a stream is being captured.
+            If the driver fails, or a stream is being captured.
         """
         wait_for_work(self)
 
     @property
     def is_dereferenceable(self):
-        """Whether the host may use the memory: the driver is asked about an array on a device."""
+        """Whether the host may use the memory. For an array on a device it asks the driver."""
         if self.array.device_type == CAI_DEVICE_CPU or self.array.data == 0:
             return True
         return self.locate().host_accessible
 
     def eval(self):
-        """Waits for the current stream of the array's device, and for all that is pending on the
-        array; returns it. The GIL is released.
+        """Waits for the current stream of the array's device, and for all pending work on the
+        array; returns the array. The GIL is released.
 
         Raises
         ------
         Exception
-            What work on that stream raised.
+            The exception of work on that stream.
         CudaError
-            If the driver refuses, or the stream is being captured.
+            If the driver fails, or the stream is being captured.
         """
         return devices().eval(self)
 
     def item(self, *index):
-        """Returns one element as a value of Python's, whatever the memory, once all that is pending
-        on the array is complete.
+        """Returns one element as a Python value, from any memory, once all pending work on the
+        array is complete.
 
         Parameters
         ----------
         *index : int
-            One for each dimension; none if there is one element. Negative counts from the end.
+            One index for each dimension; none if there is one element. A negative index counts from
+            the end.
 
         Raises
         ------
         ViewIndexError
             For an index out of range.
         UseError
-            For another number of them, and for an array with a mask: the element may be invalid.
+            For another number of indices, and for an array with a mask: the element may be invalid.
         CudaError
-            If the driver refuses.
+            If the driver fails.
         StateError
-            In memory that was freed.
+            If the memory was freed.
         """
         return devices().item(self, index)
 
@@ -531,10 +540,10 @@ cdef class Array:
     def __cuda_array_interface__(self):
         """The dict, version 3, of an array on a device; AttributeError for a host array.
 
-        The stream that it says comes after uses that the owner has kept: an array that came with
-        none then says 1, of the current context. An array that came with an event, or with another
-        thread's stream 2, cannot be exported: BufferError. StateError in memory that was freed. See
-        also `libcai.relaxed`.
+        Its stream comes after uses that the owner has kept: an array without a stream then names
+        stream 1 of the current context. An array that came with an event, or with another thread's
+        stream 2, cannot be exported: BufferError. StateError if the memory was freed. See also
+        `libcai.relaxed`.
         """
         if self.array.device_type == CAI_DEVICE_CPU:
             raise AttributeError(
@@ -543,42 +552,42 @@ cdef class Array:
 
     @property
     def __array_interface__(self):
-        """NumPy's dict, version 3, of an array that the host may use: one on the host, or in pinned
-        or managed memory that libcai has made. It is said once what is pending on the array is
-        complete, with the GIL released. AttributeError for an array on a device; BufferError for one
-        with a mask, of which NumPy would take no notice. Since NumPy then holds this array, and
-        nothing else, its memory is not freed by `Memory.free` while this array lives; StateError if
-        it was freed before."""
+        """NumPy's dict, version 3, of an array that the host may use: on the host, or in pinned or
+        managed memory that libcai allocated. It waits for pending work on the array, with the GIL
+        released. AttributeError for an array on a device; BufferError for an array with a mask,
+        which NumPy would ignore. NumPy then holds only this array, so `Memory.free` does not free
+        the memory while this array lives. StateError if the memory was freed before."""
         if not is_on_host(self):
             raise AttributeError(
                 "this libcai.Array is on a device: it has __cuda_array_interface__ instead")
         return lent_dict(self, False)
 
     def to_interface(self, *, version=3):
-        """The dict of any array, for a property of one's own, or for a consumer that asks for another
-        version.
+        """Returns the dict of any array, for a property of your own class, or for a consumer that
+        needs another version.
 
         Parameters
         ----------
         version : int
-            3: as ``__cuda_array_interface__`` or ``__array_interface__``, which a masked array of the
-            host's does not have, since NumPy would take no notice of its mask. 2, of an array on a
-            device: that has no stream, so what is pending is waited for, with the GIL released.
+            3: as ``__cuda_array_interface__`` or ``__array_interface__``; also for a masked array
+            on the host, which has no ``__array_interface__``, since NumPy would ignore its mask. 2,
+            for an array on a device: this version has no stream, so the host waits for pending
+            work, with the GIL released.
 
         Returns
         -------
         dict
-            It keeps nothing alive: the array must stay as long as it is used. For that long one of
-            the host's has its memory not be freed, as ``__array_interface__`` does.
+            It keeps nothing alive: keep the array as long as the dict is used. The memory of an
+            array on the host cannot be freed while the array lives, as for ``__array_interface__``.
 
         Raises
         ------
         BufferError
-            For what a dict cannot say, as ``__cuda_array_interface__``.
+            For an array that a dict cannot express, as ``__cuda_array_interface__``.
         UseError
-            For another version, and for version 2 of an array of the host's.
+            For another version, and for version 2 of an array on the host.
         StateError
-            For an array in memory that was freed.
+            If the array's memory was freed.
 
         Notes
         -----
@@ -587,7 +596,7 @@ cdef class Array:
         return dict_of_version(self, version)
 
     def __len__(self):
-        """The extent of the first axis, on a device too."""
+        """The extent of the first axis, also for an array on a device."""
         if self.array.ndim == 0:
             raise TypeError("an array of no dimensions has no len()")
         return self.array.shape[0]
@@ -599,25 +608,25 @@ cdef class Array:
         return (self[index] for index in range(self.array.shape[0]))
 
     def __contains__(self, element):
-        """Refuses: elements are not compared, and may be on a device."""
+        """Raises TypeError: elements are not compared, and may be on a device."""
         raise TypeError("'in' would compare the elements, which a libcai.Array does not: use "
                         "the library that owns it, or numpy.asarray() of a host array")
 
     def __bool__(self):
-        """Always True: it says nothing of the elements, which may be on a device."""
+        """Always True: it does not read the elements, which may be on a device."""
         return True
 
     # Where these are not there, Python reads an array's buffer as text: int() of the byte 53 is 5.
     def __int__(self):
-        """Refuses, as `in` does: `item` reads an element."""
+        """Raises TypeError, as `in` does: `item` reads an element."""
         refuse_number("int()")
 
     def __float__(self):
-        """Refuses, as `in` does: `item` reads an element."""
+        """Raises TypeError, as `in` does: `item` reads an element."""
         refuse_number("float()")
 
     def __complex__(self):
-        """Refuses, as `in` does: `item` reads an element."""
+        """Raises TypeError, as `in` does: `item` reads an element."""
         refuse_number("complex()")
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
@@ -627,45 +636,47 @@ cdef class Array:
         take_buffer_back(self, buffer)
 
     def __dlpack_device__(self):
-        """``(type, id)``, in DLPack's numbers. The driver is asked if the id is not known."""
+        """``(type, id)``, in DLPack's numbers. It asks the driver if the id is not known."""
         return dlpack_device(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A capsule with a tensor of DLPack's, which keeps the memory alive. The garbage collector
-        does not look into capsules: an exporter that has one of its own memory lives for ever.
+        """Returns a capsule with a DLPack tensor, which keeps the memory alive. The garbage
+        collector does not look into capsules: an exporter that keeps one of its own memory is never
+        freed.
 
         Parameters
         ----------
         stream : int, optional
-            The consumer's, 1, 2 or a ``CUstream``: it waits for what is pending on the array. None is
-            1, the legacy default stream; but of pinned and managed memory, whose consumer may be a
-            host, None has the host wait. -1 asks for no order. None or -1 for the host; with a
-            `dl_device`, of that device.
-            DLPack has no way back: before the array is used elsewhere again, the consumer's work
-            is complete, or `used_on` tells of it. In a capture, the tensor is for that capture
-            alone; one for a stream outside is not for a capture in which others use the array.
+            The consumer's stream, 1, 2 or a ``CUstream``: it waits for pending work on the array.
+            None is 1, the legacy default stream; for pinned and managed memory, whose consumer may
+            be the host, None makes the host wait. -1 asks for no order. Must be None or -1 for the
+            host; with a `dl_device`, a stream of that device. DLPack does not report the consumer's
+            work: before the array is used elsewhere again, wait for that work, or call `used_on`.
+            In a capture, the tensor is valid for that capture only; a tensor for a stream outside
+            is not valid for a capture in which other code uses the array.
         max_version : tuple, optional
-            ``(major, minor)`` that the consumer knows. Without it, or below 1, the capsule is a
-            ``"dltensor"``, which has no flags.
+            The ``(major, minor)`` that the consumer supports. Without it, or below 1, the capsule
+            is a ``"dltensor"``, which has no flags.
         dl_device : tuple, optional
-            Where the tensor is wanted, in DLPack's numbers: the CPU or a GPU.
+            The wanted device of the tensor, in DLPack's numbers: the CPU or a GPU.
         copy : bool, optional
-            True: always copy. False: never. Else only if `dl_device` is elsewhere.
+            True: always copy. False: never. None: only if `dl_device` is another device.
 
         Raises
         ------
         BufferError
-            For what DLPack cannot say: a mask, fields, a foreign byte order, times, text, strides
-            that are no multiple of the item size; a read-only array without `max_version`; for a
-            device to which libcai cannot copy, or must not; and for a stream of the host's.
+            For an array that DLPack cannot express: a mask, fields, a foreign byte order, times,
+            text, strides that are no multiple of the item size, or a read-only array without
+            `max_version`; for a device to which libcai cannot or must not copy; and for a stream
+            for the host.
         InterfaceError, InterfaceTypeError
-            For a `stream` that is none: 0, -2, a bool, a float, text.
+            For an invalid `stream`: 0, -2, a bool, a float, text.
         TypeError
-            For a `max_version` or `dl_device` that is no pair of integers.
+            If `max_version` or `dl_device` is no pair of integers.
         CudaError
-            If the driver refuses.
+            If the driver fails.
         StateError
-            For an array in memory that was freed.
+            If the array's memory was freed.
 
         Notes
         -----
@@ -674,24 +685,24 @@ cdef class Array:
         return tensor_of(self, stream, max_version, dl_device, copy)
 
     def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
-        """Capsules of Arrow's: the type and the column, which keeps the memory alive.
+        """Returns Arrow's capsules: the type and the column, which keeps the memory alive.
 
-        An array of numbers with one axis, contiguous; its mask, if any, of bits. Where work is
+        The array must be contiguous numbers with one axis; its mask, if any, of bits. If work is
         pending, the column comes with an event after it.
 
         Parameters
         ----------
         requested_schema : capsule, optional
-            Not looked at: the column comes in the array's own type.
+            Ignored: the column has the array's own type.
 
         Raises
         ------
         BufferError
-            For what a column cannot say.
+            For an array that a column cannot express.
         CudaError
-            If the driver refuses.
+            If the driver fails.
         StateError
-            For an array in memory that was freed.
+            If the array's memory was freed.
 
         Notes
         -----
@@ -703,8 +714,8 @@ cdef class Array:
         return column_of(self, b"arrow_device_array")
 
     def __arrow_c_array__(self, requested_schema=None):
-        """As ``__arrow_c_device_array__``, of an array that the host may use; AttributeError for
-        one on a device. What is pending on it is waited for."""
+        """As ``__arrow_c_device_array__``, for an array that the host may use; AttributeError for
+        an array on a device. It waits for pending work on the array."""
         if not is_on_host(self):
             raise AttributeError(
                 "this libcai.Array is on a device: it has __arrow_c_device_array__ instead")
@@ -712,7 +723,7 @@ cdef class Array:
         return column_of(self, b"arrow_array")
 
     def __array__(self, dtype=None, copy=None):
-        """Refuses an array on a device; for a host array, NumPy's array of it."""
+        """Returns NumPy's array of a host array; TypeError for an array on a device."""
         if not is_on_host(self):
             raise TypeError(
                 "this libcai.Array is on a device, and is never copied to the host behind your "
@@ -761,7 +772,7 @@ cdef bint is_on_host(Array self) noexcept:
 
 
 cdef object devices():
-    """The module that works on arrays, which most who take and give them do not need."""
+    """The module that works on arrays; importing and exporting arrays does not need it."""
     from libcai import _devices
     return _devices
 

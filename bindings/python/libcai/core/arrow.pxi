@@ -10,9 +10,8 @@ cdef extern from *:
           (struct ArrowSchema *)PyCapsule_GetPointer(capsule, "arrow_schema");
       if (schema->release) schema->release(schema);
       free(schema);
-    }
-    /* Of either kind: a device's column begins with the plain one. */
-    static void cai_py_end_column(PyObject *capsule) {
+    } /* For both kinds: a device's column begins with the plain column. */ static void
+    cai_py_end_column(PyObject *capsule) {
       struct ArrowArray *const column =
           (struct ArrowArray *)PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
       if (column->release) column->release(column);
@@ -30,7 +29,7 @@ cdef object ARROW_NAME = sys.intern("__arrow_c_array__")
 
 
 cdef object new_capsule(size_t size, const char *name, void (*end)(PyObject *) noexcept):
-    """A capsule of zeros, which its end frees."""
+    """A capsule of zeroed memory, which its destructor frees."""
     cdef void *made = calloc(1, size)
     if made == NULL:
         raise MemoryError()
@@ -42,7 +41,7 @@ cdef object new_capsule(size_t size, const char *name, void (*end)(PyObject *) n
 
 
 cdef tuple column_of(Array self, const char *name):
-    """The capsules of an array: its type, and itself in a capsule of that name."""
+    """The capsules of an array: its type, and its column in a capsule of that name."""
     cdef ArrowSchema *type_
     cdef ArrowDeviceArray *column
     cdef cai_error error
@@ -62,7 +61,7 @@ cdef tuple column_of(Array self, const char *name):
 
 
 def from_arrow(obj, /):
-    """Takes a column of numbers from Arrow: one axis, on the host or on a GPU.
+    """Imports a column of numbers from Arrow: one axis, on the host or on a GPU.
 
     Parameters
     ----------
@@ -72,16 +71,16 @@ def from_arrow(obj, /):
     Returns
     -------
     Array
-        Read-only. A validity bitmap is its mask, of bits. A column that comes with an event has it:
+        Read-only. A validity bitmap becomes its mask, of bits. If the column comes with an event,
         ``stream_kind`` is ``'event'``, and `use` waits for it.
 
     Raises
     ------
     InterfaceTypeError
-        For an object that has neither, or whose method gives no pair of capsules.
+        For an object that has neither, or whose method does not return a pair of capsules.
     ViewError, InterfaceError
-        For what is no array of numbers: text, nested columns, dictionaries, booleans; and for a
-        bitmap that begins within a byte.
+        For a column that is no array of numbers: text, nested columns, dictionaries, booleans; and
+        for a bitmap that begins within a byte.
 
     Notes
     -----
@@ -123,18 +122,20 @@ def from_arrow(obj, /):
 
 
 cdef tuple arrow_pair(obj, answer):
-    """What an exporter gave: the capsules of the type and of the column."""
+    """The exporter's capsules, of the type and of the column."""
     pair = PyList_AsTuple(answer) if PyList_Check(<PyObject *>answer) else answer
     if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
         return pair
     raise InterfaceTypeError(
-        f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {describe(<PyObject *>answer)} "
+        f"interface: a {type_name(<PyObject *>obj)[1:-8]} object returned "
+        f"{describe(<PyObject *>answer)} "
         "where Arrow wants a pair of capsules", "interface", obj)
 
 
 cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:
     if not PyCapsule_IsValid(<PyObject *>capsule, name):
         raise InterfaceTypeError(
-            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {shown(capsule)} where Arrow "
+            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object returned {shown(capsule)} "
+            "where Arrow "
             f"wants a capsule named {name.decode()!r}", "interface", obj)
     return PyCapsule_GetPointer(<PyObject *>capsule, name)

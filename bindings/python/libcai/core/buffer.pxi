@@ -18,7 +18,7 @@ cdef extern from "_exchange.h":
 
 
 cdef Array by_buffer(obj):
-    """By an object's buffer, which is released with the array; None if it has none."""
+    """Imports an object's buffer, which is released with the array; None if it has none."""
     cdef cai_array array
     cdef Py_buffer buffer
     if not PyObject_CheckBuffer(obj):
@@ -41,7 +41,7 @@ cdef Array by_buffer(obj):
 
 
 cdef Array import_of(const cai_array *array, held):
-    """An array with a copy of what is described, that holds `held`. Other imports of the memory find
+    """An array with a copy of the description, that holds `held`. Other imports of the memory find
     its uses."""
     cdef cai_py_block *block = block_owning(array, held)
     block.owner.flags |= CAI_OWNER_IMPORTED
@@ -56,7 +56,7 @@ cdef cai_py_block *block_owning(const cai_array *array, held) except NULL:
 
 
 cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
-    """Of an array that is known to be valid."""
+    """A block for an array that is known to be valid."""
     cdef cai_py_block *block = cai_py_block_copy(array)
     if block == NULL:
         raise MemoryError()
@@ -68,7 +68,7 @@ cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
 # ---- Out
 
 cdef bytes format_of(const cai_dtype *dtype):
-    """How struct and PEP 3118 write a type; None for one that they cannot."""
+    """The type in the format of struct and PEP 3118; None if they cannot express it."""
     cdef str letter = None
     if dtype.kind == c"b":
         letter = "?"
@@ -92,7 +92,7 @@ cdef str NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 
 
 cdef bint is_laid_out(const cai_layout *layout, int flags) noexcept:
-    """Whether the strides are those that a request asks for."""
+    """Whether the strides are as the request requires."""
     if flags & PyBUF_C_CONTIGUOUS == PyBUF_C_CONTIGUOUS:
         return layout.c_contiguous != 0
     if flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS:
@@ -103,7 +103,7 @@ cdef bint is_laid_out(const cai_layout *layout, int flags) noexcept:
 
 
 cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
-    """The elements of an array that the host may use, once what is pending is complete."""
+    """Fills in a buffer of an array that the host may use, once pending work is complete."""
     cdef cai_layout layout = layout_of(self)
     cdef const cai_array *array = self.array
     cdef uint64_t address
@@ -157,7 +157,7 @@ cdef object numpy_array = None
 
 
 cdef bint is_numpy(obj) except -1:
-    """Whether an object is NumPy's array, and of no subclass."""
+    """Whether an object is exactly NumPy's array, not a subclass."""
     global numpy_array
     if numpy_array is None:
         numpy_array = getattr(sys.modules.get("numpy"), "ndarray", None)
@@ -165,7 +165,7 @@ cdef bint is_numpy(obj) except -1:
 
 
 cdef bint view_numpy(obj, Py_buffer *buffer, cai_array *out) except -1:
-    """Describes NumPy's array of numbers. On success the buffer is to be released."""
+    """Describes NumPy's array of numbers. On success the caller must release the buffer."""
     PyObject_GetBuffer(obj, buffer, PyBUF_STRIDES | PyBUF_FORMAT)
     if cai_py_buffer_array(buffer, out) and chr(out.dtype.kind) in "biufc":
         return True
@@ -177,7 +177,7 @@ cdef object STRUCT_NAME = sys.intern("__array_struct__")
 
 
 cdef Array by_array_struct(obj):
-    """NumPy's array of numbers, as by its dict; None where that has to be asked."""
+    """Imports NumPy's array of numbers, as by its dict; None if the dict must be read."""
     cdef cai_array array
     cdef cai_error error
     cdef int64_t strides[CAI_MAX_NDIM]

@@ -17,8 +17,8 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* A tensor that nobody has taken out of its capsule. */
-    static void cai_py_end_versioned(PyObject *capsule) {
+    /* Ends a tensor that was not taken out of its capsule. */ static void
+    cai_py_end_versioned(PyObject *capsule) {
       DLManagedTensorVersioned *tensor;
       if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
       tensor = (DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, "dltensor_versioned");
@@ -57,7 +57,7 @@ cdef tuple dlpack_device(Array self):
 
 
 cdef uint64_t consumers_stream(int device_type, stream) except? 0:
-    """The consumer's stream as cai_dlpack_write() takes it; of the device that it is to have."""
+    """The consumer's stream as cai_dlpack_write() takes it; of the tensor's device."""
     cdef uint64_t number
     if device_type == CAI_DEVICE_CPU:
         if stream is not None and (type(stream) is not int or stream != -1):
@@ -69,8 +69,8 @@ cdef uint64_t consumers_stream(int device_type, stream) except? 0:
 
 
 cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *error) noexcept nogil:
-    """Makes a consumer's stream wait for what is pending. It is not remembered, as by publishing: it
-    may go as soon as the consumer has the tensor."""
+    """Makes a consumer's stream wait for pending work. Unlike publishing, the stream is not
+    remembered: it may be destroyed as soon as the consumer has the tensor."""
     cdef cai_use use
     cdef cai_use_options options
     cdef cai_status status
@@ -165,26 +165,27 @@ cdef Array copied_to(Array self, tuple here, tuple there):
 # ---- In
 
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
-    """Takes an array by DLPack: the array-API standard's function.
+    """Imports an array by DLPack: the array-API standard's function.
 
     Parameters
     ----------
     obj : object
-        With ``__dlpack__`` and ``__dlpack_device__``; or a capsule of DLPack's, of either name,
-        which is consumed.
+        With ``__dlpack__`` and ``__dlpack_device__``; or a DLPack capsule, of either name, which is
+        consumed.
     device : Device, str or tuple, optional
-        Where the array is wanted: libcai's device, or DLPack's ``(type, id)``. The exporter copies
-        if need be.
+        The wanted device of the array: libcai's device, or DLPack's ``(type, id)``. The exporter
+        copies if necessary.
     copy : bool, optional
-        True: always copy. False: never, but fail. Else only if it must be. That is the exporter's
-        to do, and nobody can tell whether it has.
+        True: always copy. False: never copy, but fail. None: copy only if necessary. The exporter
+        makes the copy, and libcai cannot check whether it did.
     stream : int or object, optional
-        What `use` takes: the exporter has it wait for its pending work, and it becomes the array's
-        stream. Else that is the exporter's own, if `provide_stream` has a function for it, or 1, the
-        legacy one. -1: nobody waits yet; then the array's stream is the exporter's own or, if nobody
-        knows it, unstated. Of a capsule it is the one that this was asked for, else unstated. If it
-        is in a capture, the array is for that capture alone; if not, it is not for a capture in which
-        others use the exporter's memory.
+        A stream as `use` takes it: the exporter makes it wait for its pending work, and it becomes
+        the array's stream. Default: the exporter's own stream, if `provide_stream` has a function
+        for it, or 1, the legacy stream. -1: no stream waits yet; the array's stream is then the
+        exporter's own or, if it is not known, unstated. For a capsule, pass the stream that the
+        capsule was requested for; otherwise it is unstated. If the stream is in a capture, the
+        array is valid for that capture only; if not, it is not valid for a capture in which other
+        code uses the exporter's memory.
 
     Returns
     -------
@@ -194,15 +195,16 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     Raises
     ------
     InterfaceTypeError
-        For an object that has no ``__dlpack__`` (then it is an ``AttributeError``, too), and for
-        another capsule, or a consumed one.
+        For an object without ``__dlpack__`` (then it is an ``AttributeError``, too), and for
+        another or a consumed capsule.
     ViewError, InterfaceError, VersionError
-        For what libcai cannot say, such as a device that is neither the CPU nor CUDA.
+        For a tensor that libcai cannot express, such as on a device that is neither the CPU nor
+        CUDA.
     BufferError
-        For a tensor that is on another device than `device`, since the exporter has not heeded it
-        or the capsule is of there; and for a capsule with a `copy` of True.
+        For a tensor on another device than `device`, since the exporter ignored it or the capsule
+        is for another device; and for a capsule with a `copy` of True.
     TypeError
-        For a `device` or `copy` that is none, and for an exporter that takes no such argument.
+        For an invalid `device` or `copy`, and for an exporter that does not accept the argument.
 
     Notes
     -----
@@ -244,9 +246,10 @@ cdef uint64_t stream_number(stream) except? 0:
 
 
 cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
-    """By an object's own __dlpack__; None if it has none. It is asked to put a stream in order: its
-    own, if `own_first` and its framework says which; else `stream`, of which None is the legacy one,
-    _CURRENT that of its device, and -1 none. `there` is a device in DLPack's numbers, or None."""
+    """Imports by an object's own __dlpack__; None if it has none. The exporter is asked to order a
+    stream: its own, if `own_first` and its framework names it; else `stream`, where None is the
+    legacy stream, _CURRENT the current stream of its device, and -1 none. `there` is a device in
+    DLPack's numbers, or None."""
     cdef dict arguments = PyDict_Copy(ARGUMENTS)
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cdef uint64_t number
@@ -297,7 +300,7 @@ cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
 
 
 cdef tuple dlpack_device_said(obj):
-    """The kind and the number of the device that an object says to be on."""
+    """The type and id of the device that an object reports."""
     device = obj.__dlpack_device__()
     pair = PyList_AsTuple(device) if PyList_Check(<PyObject *>device) else device
     if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
@@ -314,7 +317,8 @@ cdef tuple dlpack_device_of(device):
 
 
 cdef int must_be_on(const cai_array *array, tuple there) except -1:
-    """Some exporters take every argument, and heed none. The host's memory has no number."""
+    """Checks the device, since some exporters accept every argument and ignore it. Host memory has
+    no id."""
     if array.device_type == there[0] and (
             array.device_type != CAI_DEVICE_CUDA or array.device_id == there[1]):
         return 0
@@ -324,8 +328,8 @@ cdef int must_be_on(const cai_array *array, tuple there) except -1:
 
 
 cdef Array from_capsule(capsule, uint64_t stream, bint asked, tuple there):
-    """Consumes a capsule, if all goes well, and if its tensor is not on another device than `there`.
-    `asked`: the stream is not the exporter's own."""
+    """Consumes a capsule on success, if its tensor is on the device `there`. `asked`: the stream is
+    not the exporter's own."""
     cdef PyObject *object = <PyObject *>capsule
     cdef cai_array *array = NULL
     cdef Array made
@@ -356,13 +360,13 @@ cdef Array from_capsule(capsule, uint64_t stream, bint asked, tuple there):
 
 
 cdef void find_by_address(Array made, uint32_t flags) noexcept:
-    """Has others that import the memory find its uses, for which what was taken is held."""
+    """Lets other imports of the memory find its uses; the uses keep the exported tensor alive."""
     made.owner.flags |= CAI_OWNER_IMPORTED | flags
     made.owner.freed_on = NO_STREAM
 
 
 cdef Array by_dlpack_table(obj, const cai_py_tables *tables):
-    """By DLPack's table of a type, and the order that ours may have beside it."""
+    """Imports by a type's DLPack table, and the order of libcai's table if the type has one."""
     cdef DLManagedTensorVersioned *tensor = NULL
     cdef cai_array *array = NULL
     cdef cai_exchange_order order
@@ -396,7 +400,7 @@ cdef Array by_dlpack_table(obj, const cai_py_tables *tables):
 
 
 cdef int say_working(const DLPackExchangeAPI *api, obj, cai_array *array) except -1:
-    """The stream that a framework works on now. NULL may be the default stream, or say nothing."""
+    """The framework's current stream. NULL may be the default stream, or unknown."""
     cdef uint64_t stream = 0
     cai_py_working(api, <PyObject *>obj, array.device_type, max(array.device_id, 0), &stream)
     if stream != 0:
@@ -410,7 +414,7 @@ cdef int say_working(const DLPackExchangeAPI *api, obj, cai_array *array) except
 # "no sync" means that a tensor is ready for the exporter's current stream, which is libcai's.
 
 cdef uint64_t working_stream(const cai_array *array) except? 0:
-    """The value of libcai's current stream of an array's device, if the array needs any order."""
+    """The value of libcai's current stream of an array's device, if the array needs order."""
     if array.device_type == CAI_DEVICE_CPU:
         return NO_STREAM
     if (array.stream_kind == CAI_STREAM_NONE and array.owner != NULL

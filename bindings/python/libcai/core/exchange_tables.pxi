@@ -33,15 +33,15 @@ cdef enum:
 
 
 cdef int look_for_lazy(tensor, bint may_be_conj) except -1:
-    """refuse_lazy(), for nearly all tensors without its call: a table hands them all out."""
+    """refuse_lazy(), without its call for nearly all tensors: a table exports even lazy ones."""
     if tensor.requires_grad or tensor.is_neg() or (may_be_conj and tensor.is_conj()):
         refuse_lazy(tensor)
     return 0
 
 
 cdef Array by_table(obj, int *route):
-    """The array of an object whose type offers a table, or None. `route` is one that is forced, or
-    0; and the one that was taken."""
+    """The array of an object whose type has a table, or None. `route` in: the forced route, or 0;
+    out: the route taken."""
     cdef cai_py_tables tables
     cdef cai_array *array
     cdef Array made
@@ -64,7 +64,7 @@ cdef Array by_table(obj, int *route):
 
 
 cdef cai_array *by_exchange(obj, const cai_exchange_api *api) except NULL:
-    """The array of an object whose type has our table, and one holder of it."""
+    """The array of an object whose type has libcai's table, with a new reference."""
     cdef cai_py_block *block
     if cai_py_hands_out(api):
         return hand_out(obj, api)
@@ -77,7 +77,7 @@ cdef cai_array *by_exchange(obj, const cai_exchange_api *api) except NULL:
 
 
 cdef void tell_uses(cai_owner *owner) noexcept:
-    """The exporter is told of uses, and waits for them itself: its stream is not made to."""
+    """Reports uses to the exporter, which waits for them itself: its stream is not made to wait."""
     owner.used_on = cai_py_tell_used
     owner.flags |= CAI_OWNER_RECLAIMS
 
@@ -113,8 +113,8 @@ cdef int hold(cai_py_block *block, obj) except -1:
 
 
 cdef Array around(cai_array *made, exporter):
-    """Wraps an owned array that libcai made, and takes it over; `exporter` is kept alive, too. So it
-    is let go of with the GIL alone, and seen by the collector."""
+    """Wraps an owned array that libcai made, and takes it over; `exporter` is kept alive, too. So
+    it is released only with the GIL, and the collector sees it."""
     cdef cai_py_block *block = block_around(made, exporter)
     return wrap(&block.array, &block.owner)
 
@@ -150,7 +150,7 @@ cdef cai_array *hand_out(obj, const cai_exchange_api *api) except NULL:
 # ---- Our own table: what libcai.Array offers to others
 
 cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
-    """Where whoever knows of no owner has to wait: after the uses, too, that the owner keeps."""
+    """The stream for a consumer without access to the owner: it comes after kept uses, too."""
     must_be_there(self)
     if cai_py_is_elsewhere(self.array):
         raise BufferError(

@@ -21,7 +21,7 @@ cdef struct Written:
 
 cdef int write(const cai_array *array, Written *written,
                uint32_t version=CAI_INTERFACE_VERSION) except -1:
-    """All but the mask: that is handed out as an Array of its own, which says its own stream."""
+    """Writes all but the mask, which is exported as an Array of its own, with its own stream."""
     cdef cai_error error
     cdef cai_status status
     cdef cai_array elements
@@ -81,14 +81,14 @@ cdef object value_of(const cai_value *value):
 
 
 cdef dict host_dict(Array self):
-    """What the host reads must be there: work on the array is waited for."""
+    """The dict for the host: it waits for work on the array."""
     cdef Source source
     if self.failure is not None:
         failure, self.failure = self.failure, None
         raise failure
     if self.array.mask != NULL:
         raise BufferError(
-            "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
+            "mask: NumPy ignores it, whatever its dict says: pass the mask as an array "
             "of its own, and the elements by a dict without it")
     if self.array.device_type == CAI_DEVICE_CPU:
         return cpu_dict(self)
@@ -124,8 +124,8 @@ cdef uint64_t address_for_host(Array self) except? 0:
 
 
 cdef dict lent_dict(Array self, bint masked):
-    """A dict that the host reads: the memory is lent as long as there is the array, which NumPy
-    holds, and nothing else of its."""
+    """A dict for the host. The memory counts as lent as long as the array lives, since NumPy holds
+    only the array."""
     cdef dict answer
     lend_memory(self)
     try:
@@ -176,7 +176,7 @@ cdef dict plain_dict(Array self):
 
 
 cdef dict dict_after_uses(Array self):
-    """The stream that is said must come after uses which the owner alone knows of."""
+    """The dict; its stream must come after the uses that only the owner knows."""
     if self.array.stream_kind == CAI_STREAM_NONE:
         if self.said is None:
             self.said = published(self, 1, ())
@@ -197,7 +197,7 @@ cdef dict dict_without_stream(Array self):
 
 
 cdef dict dict_of_version(Array self, version):
-    """The dict of any array, a masked one of the host's too."""
+    """The dict of any array, also of a masked array on the host."""
     if version not in (2, 3):
         raise UseError(f"version is {shown(version)}, and neither 2 nor 3")
     if version == 2:
@@ -208,7 +208,7 @@ cdef dict dict_of_version(Array self, version):
 
 
 cdef dict dict_of_version_2(Array self):
-    """It has no stream, so that nothing may be pending."""
+    """The dict of version 2, which has no stream: it waits for pending work."""
     cdef Source source
     if self.array.device_type == CAI_DEVICE_CPU:
         raise UseError("version is 2, and NumPy's dict has version 3 only")

@@ -38,7 +38,7 @@ cdef int raise_read_only() except -1:
 
 
 cdef bint is_borrowed(obj, uint32_t flags, cai_py_argument *out) except -1:
-    """Describes the array of an object if nobody need own it meanwhile."""
+    """Describes the array of an object if no reference is needed meanwhile."""
     cdef cai_py_tables tables
     if is_numpy(obj) and view_numpy(obj, &out.buffer, &out.described):
         return see_numpy(out)
@@ -52,8 +52,8 @@ cdef bint is_borrowed(obj, uint32_t flags, cai_py_argument *out) except -1:
 
 
 cdef bint see_described(obj, const cai_exchange_api *api, cai_py_argument *out) except -1:
-    """Describes what a type says; False for an unstated stream, which its framework may know, and for
-    fields and masks, which a copy must own."""
+    """Describes the array by its type's table; False for an unstated stream, which its framework
+    may know, and for fields and masks, which a copy must own."""
     cdef cai_error error
     cai_py_describe(api, <PyObject *>obj, &out.described, out.dims)
     out.described.owner = NULL
@@ -73,7 +73,7 @@ cdef bint see_numpy(cai_py_argument *out) except -1:
 
 
 cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *dims) except -1:
-    """Describes what DLPack's table lends; False if that cannot be used so."""
+    """Describes the tensor that DLPack's table lends; False if it cannot be used."""
     cdef cai_exchange_order order
     cdef DLTensor tensor
     cdef cai_error error
@@ -107,7 +107,7 @@ cdef void close_argument(cai_py_argument *argument) noexcept:
 
 
 cdef cai_array *holder_of(obj, uint32_t flags) except? NULL:
-    """One holder of the array of an object; NULL where CAI_PY_TRY is set and it has none."""
+    """A new reference to the array of an object; NULL if CAI_PY_TRY is set and it has no array."""
     cdef cai_py_tables tables
     cdef Array made
     if type(obj) is Array:

@@ -9,7 +9,7 @@
 @cython.final
 @cython.internal
 cdef class Loan:
-    """What is lent of the memory of one owner."""
+    """The buffers and dicts lent of the memory of one owner."""
 
     cdef int64_t count
     cdef int32_t device_type  # with whose context the memory goes
@@ -27,7 +27,7 @@ cdef list resets_begun = []      # numbers of GPUs, whose contexts are being des
 
 
 cdef uint64_t lender_of(Array self) noexcept:
-    """0 for memory that ends only once the array has gone."""
+    """The owner whose memory is lent; 0 for memory that lives as long as the array."""
     cdef cai_owner *keeper = cai_py_keeper(self.owner)
     if self.array.device_type == CAI_DEVICE_CPU and cai_py_block_of(keeper) != NULL:
         return 0
@@ -71,7 +71,7 @@ cdef void take_memory_back(Array self) noexcept:
 
 
 def lend_all(array):
-    """For a buffer of all the memory that `array` is of; `take_all_back` ends it."""
+    """Lends all the memory that `array` is in, for a buffer; `take_all_back` ends it."""
     lend_memory(array)
 
 
@@ -80,7 +80,7 @@ def take_all_back(array):
 
 
 def begin_free(uint64_t memory):
-    """Refuses what `end_free` is to end, or sees to it that nothing is lent until then."""
+    """Raises BufferError if the memory is lent, else prevents loans until `end_free`."""
     if memory in frees_begun:
         raise StateError("the memory was freed already: another thread is at it")
     frees_begun.add(memory)

@@ -16,7 +16,7 @@ raised = {}  # by the text that C was told: what callbacks raised, until it is r
 
 
 def raised_as(message):
-    """What a callback raised, if it is what C tells of; else None."""
+    """The exception of a callback, if the C error reports it; else None."""
     for text in raised:
         if text in message:
             return raised.pop(text)
@@ -37,7 +37,7 @@ cdef object order_error(const cai_error *error):
 
 
 cdef uint32_t access_of(access, int index=-1) except? 99:
-    """The value of a word; `index` is its place among several."""
+    """The CAI_ACCESS_* of a word; `index` is its place among several."""
     if access is None or isinstance(access, str):
         value = ACCESSES.get(access)
         if value is not None:
@@ -69,7 +69,7 @@ cdef uint64_t number_of(stream) except 0:
 
 
 cdef int keep_stream(cai_owner *owner, stream) except -1:
-    """Keeps a stream object alive as long as the memory: libcai may ask about its handle."""
+    """Keeps a stream object alive as long as the memory: libcai may query its handle."""
     cdef cai_py_block *block = cai_py_block_of(cai_py_keeper(owner))
     if type(stream) is int:
         return 0
@@ -86,7 +86,7 @@ cdef int keep_in(cai_py_block *block, stream) except -1:
 
 
 cdef cai_py_block *published_block(Array self) noexcept:
-    """What was published, of which `self` is a view, or is itself; NULL if nothing was."""
+    """The block of the published array that `self` is, or is a view of; NULL if none."""
     cdef cai_py_block *block = cai_py_block_of(self.owner)
     while block != NULL and block.held != NULL and block.owner.uses != NULL:
         if block.held.uses != block.owner.uses:
@@ -96,7 +96,7 @@ cdef cai_py_block *published_block(Array self) noexcept:
 
 
 cdef cai_owner *open_unpublished(Source *source, Array self) except NULL:
-    """The array for libcai to publish; returns what the view will hold."""
+    """Prepares the array for libcai to publish; returns the owner that the view will hold."""
     cdef cai_py_block *block = published_block(self)
     if self.array.device_type == CAI_DEVICE_CPU:
         raise UseError("an array on the host has no stream")
@@ -152,7 +152,7 @@ cdef Array published_event(Array self, stream):
 
 cdef cai_status publish_event_on_device(const cai_array *array, uint64_t stream, cai_array **out,
                                         cai_error *error) noexcept nogil:
-    """For a default stream where no context is current: it is of the array's device."""
+    """The same for a default stream without a current context: it is of the array's device."""
     cdef cai_device_guard guard
     cdef cai_status status = enter_device_of(array, &guard, error)
     if status != CAI_OK:
@@ -180,7 +180,7 @@ cdef Array published_view(cai_status status, cai_array *made, cai_owner *held, c
 
 
 cdef int say_again(Array self) except -1:
-    """Makes the stream that a dict says wait for the uses that the owner has kept."""
+    """Makes the stream that a dict names wait for the uses that the owner has kept."""
     cdef Written written
     write(self.array, &written)
     close_written(&written)
@@ -223,7 +223,7 @@ cdef int keep_on(Array self, uint64_t stream, uint32_t access) except -1:
 
 
 cdef int given_to_graph(Array self, uint64_t stream) except -1:
-    """Lets the graph that `stream` is being captured into have a holder of its own."""
+    """Gives the graph that `stream` is being captured into a reference of its own."""
     cdef cai_error error
     cdef cai_status status
     self.owner.retain(self.owner)
@@ -246,34 +246,34 @@ cdef int wait_for_work(Array self) except -1:
 
 
 def drain(wait=False):
-    """Ends the arrays that were let go of while uses of their memory were pending, and now are not.
+    """Ends released arrays whose uses were pending at the release, and are complete now.
 
-    Other functions of libcai do so in passing, a few at a time; nothing needs this but the end of a
-    context, or a program that must have its memory back now.
+    Other functions of libcai also do so, for a few arrays at a time. Call this before a context
+    ends, or if a program needs its memory back now.
 
     Parameters
     ----------
     wait : bool
-        Block until those uses are complete, with the GIL released, and those of arrays that the
-        garbage collector has left alone because of them: the next collection may take them. Do
-        this before a context in which arrays were used is destroyed or reset.
+        Block until those uses are complete, with the GIL released, and also uses that keep the
+        garbage collector from freeing arrays: the next collection may then free them. Do this
+        before a context in which arrays were used is destroyed or reset.
 
     Returns
     -------
     int
-        How many arrays are still held by uses, or by a capture of this thread; 0 also if there is
-        no driver.
+        The number of arrays that uses, or a capture of this thread, still hold; 0 if there is no
+        driver.
 
     Raises
     ------
     CudaError
-        If the driver refuses.
+        If the driver fails.
 
     Notes
     -----
     Only the current context and the active primary contexts are asked. While this thread's current
-    stream is being captured, nothing ends: the exporters may free memory, for which a graph is no
-    place.
+    stream is being captured, nothing ends, since exporters may free memory, which must not be
+    captured.
     """
     cdef int32_t waits = 1 if wait else 0
     cdef int64_t left = 0, alone
@@ -291,25 +291,26 @@ def drain(wait=False):
 
 
 def defer_releases(most=4096, /):
-    """Sets how many objects of arrays may be kept waiting for the GIL, in the whole process.
+    """Sets how many released objects may wait for the GIL, in the whole process.
 
-    The last holder of an array may let go of it on a thread that does not have the GIL. The object
-    that exported the array is then queued, and that thread waits for nothing: the main thread drops
-    the object, as soon as it runs Python again, or the next call of libcai's does, such as `drain`.
-    A thread that finds the queue full waits for the GIL, and empties it: milliseconds while other
-    threads run Python, and for ever if the one that has the GIL waits for this thread.
+    The last reference to an array may be released on a thread without the GIL. The object that
+    exported the array is then queued, and that thread does not wait. The main thread drops the
+    object as soon as it runs Python again, or the next call of libcai does, such as `drain`. A
+    thread that finds the queue full waits for the GIL, and empties the queue: that takes
+    milliseconds while other threads run Python, and deadlocks if the thread that has the GIL waits
+    for this thread.
 
     Parameters
     ----------
     most : int
-        0: eager, nothing is queued.
+        The limit. 0: eager, nothing is queued.
 
     Raises
     ------
     TypeError
-        For what is no integer.
+        If `most` is no integer.
     UseError
-        For a negative one, and for one of 2**63 or more.
+        If `most` is negative, or 2**63 or more.
     """
     number = PyNumber_Index(most)
     if not 0 <= number <= INT64_MAX:

@@ -34,9 +34,9 @@ cdef inline void reading_close(Reading *r) noexcept:
 cdef int attribute(PyObject *obj, object name, PyObject **out, PyObject **hidden) except -1:
     """Reads an attribute once: 1 and a new reference, or 0.
 
-    An AttributeError out of a property that the class does have counts as absent, too; it is then
-    left in `hidden`, if that is empty. So does a None, but for a property's. A class is asked for
-    what its metaclass has.
+    An AttributeError raised by a property that the class has counts as absent, too; it is then left
+    in `hidden`, if that is empty. None counts as absent, too, unless a property returns it. For a
+    class, the metaclass is searched.
     """
     if not cai_py_class_has(Py_TYPE(obj), <PyObject *>name):
         if PyType_Check(obj) or not cai_py_optional_attribute(obj, <PyObject *>name, out):
@@ -105,7 +105,7 @@ cdef int gather(Reading *r, int protocol) except -1:
 
 
 cdef int gather_mask(Reading *r, int protocol) except -1:
-    """The mask, one level deep: the mask of a mask is only said to be there."""
+    """The mask, one level deep: the mask of a mask is only reported as present."""
     cdef PyObject *mask = r.entries.value[CAI_ENTRY_MASK]
     cdef PyObject **out = &r.mask_entries.value[CAI_ENTRY_INTERFACE]
     cdef int form
@@ -130,7 +130,7 @@ cdef int gather_mask(Reading *r, int protocol) except -1:
 
 cdef cai_py_block *read_block(Reading *r, uint32_t mode, cai_finding_fn on_finding, void *context,
                               cai_error *error, cai_status *status) except? NULL:
-    """Judges r.interface, into a new block that holds nothing yet; NULL if *status says so."""
+    """Reads r.interface into a new block that holds no object yet; NULL if *status is a failure."""
     cdef uint64_t size = cai_interface_storage(&r.interface)
     cdef cai_py_block *block = cai_py_block_new(size)
     if block == NULL:
@@ -144,7 +144,7 @@ cdef cai_py_block *read_block(Reading *r, uint32_t mode, cai_finding_fn on_findi
 
 
 cdef int say_provided(cai_py_block *block, cai_array *array, obj) except -1:
-    """Asks an object's framework for the stream that its dict does not state."""
+    """Asks an object's framework for the stream that its dict does not name."""
     answer = provided(obj)
     if answer is None:
         return 0
@@ -156,13 +156,13 @@ cdef int say_provided(cai_py_block *block, cai_array *array, obj) except -1:
 
 
 cdef bint may_be_extended(const cai_array *array) noexcept:
-    """Whether it is of one or two bytes that the dict says nothing of."""
+    """Whether the elements are one or two bytes without a type in the dict."""
     return (array.dtype.kind == c"V" and array.dtype.itemsize <= 2
             and array.dtype.ext == CAI_EXT_NONE and array.descr == NULL)
 
 
 cdef int say_extension(cai_py_block *block) except -1:
-    """For bytes that may be a bfloat16: what the exporter's dtype says. Ends the block on failure."""
+    """Takes the exporter's dtype for bytes that may be a bfloat16. Ends the block on failure."""
     cdef cai_dtype *dtype = &block.array.dtype
     try:
         ext = extension_of.get(dtype_name(<object>block.exporter), CAI_EXT_NONE)
@@ -175,7 +175,7 @@ cdef int say_extension(cai_py_block *block) except -1:
 
 
 cdef int say_streams(cai_py_block *block, bint ask) except -1:
-    """For what is not plain: an unstated stream, or this thread's own. Ends the block on failure."""
+    """Handles an unstated stream, and this thread's stream 2. Ends the block on failure."""
     cdef cai_array *array = &block.array
     cdef cai_array *mask = <cai_array *>array.mask
     try:
@@ -193,8 +193,8 @@ cdef int say_streams(cai_py_block *block, bint ask) except -1:
 
 
 cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint strict, bint ask):
-    """Makes an Array of what r.entries has; `holder` is kept alive, unless NULL. `ask` the
-    frameworks about an unstated stream."""
+    """Makes an Array of r.entries; `holder` is kept alive, unless NULL. `ask`: ask the frameworks
+    about an unstated stream."""
     cdef cai_error error
     cdef cai_status status = CAI_OK
     cdef cai_py_block *block
@@ -239,7 +239,7 @@ cdef int route_of(word) except -1:
 
 
 cdef uint64_t named_by(stream) noexcept:
-    """The stream that was given, where it is one; what is none is refused later."""
+    """The given stream, if it is valid; an invalid one is refused later."""
     cdef uint64_t number = 0
     try:
         if stream is not None:
@@ -250,8 +250,8 @@ cdef uint64_t named_by(stream) noexcept:
 
 
 cdef Array read_object(obj, bint strict, int route, stream):
-    """The array of an object, by the first way that it offers, or by `route`. The `stream` is where
-    work is to come, for by_dlpack(). All that takes arrays comes here."""
+    """The array of an object, by the first route that it offers, or by `route`. `stream` is the
+    stream of the work, for by_dlpack(). All functions that take arrays call this."""
     cdef Array made = None
     cdef int forced = route
     if cai_py_any_queued():
@@ -275,7 +275,8 @@ cdef Array read_object(obj, bint strict, int route, stream):
 
 
 cdef Array by_dict(obj, bint strict, int *route):
-    """By an object's dict, ours or NumPy's; None if it has neither, or not the one that is forced."""
+    """Imports by an object's dict, CUDA's or NumPy's; None if it has neither, or not the forced
+    one."""
     cdef Reading r
     cdef int protocol
     cdef Array made
@@ -296,43 +297,43 @@ cdef Array by_dict(obj, bint strict, int *route):
 
 
 def asarray(obj, /, *, bint strict=False, route=None):
-    """Takes an array from another library.
+    """Imports an array from another library.
 
-    The first of these ways is taken that the object offers: its type's ``__cai_c_exchange_api__``
-    (``'exchange'``), its type's DLPack table (``'dlpack_table'``), ``__cuda_array_interface__``
-    (``'cuda'``), ``__array_interface__`` (``'numpy'``), ``__dlpack__`` (``'dlpack'``), and the
-    buffer protocol (``'buffer'``). None in the place of an attribute or a method says that there is
-    none.
+    `asarray` takes the first of these routes that the object offers: its type's
+    ``__cai_c_exchange_api__`` (``'exchange'``), its type's DLPack table (``'dlpack_table'``),
+    ``__cuda_array_interface__`` (``'cuda'``), ``__array_interface__`` (``'numpy'``), ``__dlpack__``
+    (``'dlpack'``), and the buffer protocol (``'buffer'``). An attribute or method that is None
+    counts as missing.
 
-    Nothing is waited for. The object, and a mask object, are kept alive by the array; a dict is
-    copied. An object that states no stream (versions 0 to 2 of the dict; DLPack) gets the one that
-    its framework says is current, see `provide_stream`.
+    The call does not wait. The array keeps the object, and a mask object, alive; a dict is copied.
+    For an object that names no stream (versions 0 to 2 of the dict; DLPack), the array gets its
+    framework's current stream, see `provide_stream`.
 
     Parameters
     ----------
     obj : object
-        As above; an `Array` is returned as it is. NumPy's scalars, and its arrays with a mask, are
-        refused: their dict points to a temporary, or leaves the mask out. PyTorch's tensors that
-        require grad, or whose conjugation or sign is not in memory, are refused, too.
+        As above; an `Array` is returned unchanged. NumPy's scalars and masked arrays are refused:
+        their dict points to a temporary, or omits the mask. PyTorch tensors that require grad, or
+        whose conjugation or sign is not in memory, are refused, too.
     strict : bool
-        Take only a dict that follows the text of version 3 to the letter; otherwise all whose
-        meaning is certain, such as versions 0 to 2, or a list for a tuple.
+        Accept only a dict that follows the text of version 3 to the letter; otherwise every dict
+        whose meaning is certain, such as versions 0 to 2, or a list for a tuple.
     route : str, optional
-        Take this way, or fail. ``'cuda'`` is for who wants a mask, fields or a foreign byte order
-        of an object that has tables, too: DLPack cannot say them.
+        Take this route, or fail. Use ``'cuda'`` for a mask, fields or a foreign byte order of an
+        object that has tables, too: DLPack cannot express them.
 
     Returns
     -------
     Array
-        Its ``route`` says which way was taken.
+        Its ``route`` is the route taken.
 
     Raises
     ------
     InterfaceError, InterfaceTypeError
-        Names the entry at fault. What the object's own property, or an entry's ``__index__``,
-        raises passes unchanged.
+        Names the entry at fault. Exceptions of the object's own property, or of an entry's
+        ``__index__``, pass unchanged.
     UseError
-        For a route that is none.
+        For an unknown route.
 
     Notes
     -----
@@ -349,19 +350,19 @@ def taken(obj, stream):
 
 
 def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):
-    """Takes an array from the dict itself.
+    """Imports an array from the dict itself.
 
     Parameters
     ----------
     mapping : Mapping
-        The value of ``__cuda_array_interface__``: a dict, or what is like one.
+        The value of ``__cuda_array_interface__``: a dict or another mapping.
     owner : object, optional
-        Kept alive by the array. Without it the caller vouches for the memory, and for the stream,
-        as long as the array lives.
+        The array keeps it alive. Without it the caller must keep the memory and the stream valid as
+        long as the array lives.
     strict : bool
         As for `asarray`.
     host : bool
-        The dict is of NumPy's ``__array_interface__``: the memory is the host's.
+        The dict is of NumPy's ``__array_interface__``: the memory is on the host.
 
     Returns
     -------

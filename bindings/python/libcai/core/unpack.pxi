@@ -128,7 +128,8 @@ cdef object type_name(PyObject *value):
 
 
 cdef object describe(PyObject *value):
-    """How a value prints, shortened. Never prints an array: that may copy it from the GPU."""
+    """The printed form of a value, shortened. It never prints an array: that may copy it from the
+    GPU."""
     if (cai_py_class_has(Py_TYPE(value), <PyObject *>CUDA_NAME)
             or cai_py_class_has(Py_TYPE(value), <PyObject *>HOST_NAME)):
         return type_name(value)
@@ -188,9 +189,9 @@ cdef int put_list(Scratch *s, PyObject *value, cai_value *out, int levels,
 
 cdef inline int unpack(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
                        bint index_items) except -1:
-    """Unpacks one value, which someone holds, into all of `out`; NULL is a missing one.
+    """Unpacks one value, which the caller keeps alive, into all of `out`; NULL is a missing value.
 
-    `levels` of sequences are entered. `__index__` is asked for only where an integer may stand.
+    `levels` of sequences are entered. `__index__` is used only where an integer is allowed.
     """
     if cai_py_plain_value(value, out):
         return 0
@@ -198,7 +199,7 @@ cdef inline int unpack(Scratch *s, PyObject *value, cai_value *out, int levels, 
 
 
 cdef bint is_index(PyObject *value) noexcept:
-    """Whether to ask for `__index__`: NumPy's bool has it before 2.3, with a warning."""
+    """Whether to use `__index__`: before 2.3 NumPy's bool has it, with a warning."""
     cdef const char *name
     if not PyIndex_Check(<object>value):
         return False
@@ -252,7 +253,7 @@ cdef int unpack_other(Scratch *s, PyObject *value, cai_value *out, int levels, b
 
 
 cdef inline int unpack_row(Scratch *s, PyObject *value, cai_value *out) except -1:
-    """The same for what mostly is a tuple of plain values."""
+    """The same for a value that is usually a tuple of plain values."""
     if value != NULL and PyTuple_CheckExact(value):
         cai_py_missing(out)
         out.form = CAI_FORM_TUPLE
@@ -261,8 +262,8 @@ cdef inline int unpack_row(Scratch *s, PyObject *value, cai_value *out) except -
 
 
 cdef int fetch(PyObject *value, int protocol, Entries *entries) except -1:
-    """Takes references to all values of a dict, or of what is like one; returns its form, or
-    MISSING, if it has no items."""
+    """Takes references to all values of a dict or another mapping; returns its form, or MISSING if
+    it has no items."""
     if PyDict_Check(value):
         fetch_dict(value, protocol, entries)
         return CAI_FORM_DICT if PyDict_CheckExact(value) else CAI_FORM_DICT_SUBCLASS
@@ -310,7 +311,8 @@ cdef int fetch_dict(PyObject *mapping, int protocol, Entries *entries) except -1
 
 
 cdef inline bint walk(PyObject *mapping, int *order, Entries *entries) noexcept:
-    """The frequent case, with no lookup: all keys are the interned ones. No code runs."""
+    """The frequent case, without lookups: all keys are the interned ones. It runs no Python
+    code."""
     cdef Py_ssize_t position = 0
     cdef PyObject *key
     cdef PyObject *value
@@ -329,7 +331,7 @@ cdef inline bint walk(PyObject *mapping, int *order, Entries *entries) noexcept:
 
 
 cdef bint reorder(int *order, int i, PyObject *key) noexcept:
-    """Puts the entry with this key in place `i`, if there is one that has not been met."""
+    """Moves the entry with this key to place `i`, if one is left."""
     cdef int j
     for j in range(i + 1, 8):
         if key == key_of[order[j]]:
@@ -340,8 +342,8 @@ cdef bint reorder(int *order, int i, PyObject *key) noexcept:
 
 cdef int unpack_entries(Scratch *s, Entries *entries, int form, int protocol,
                         cai_interface *out) except -1:
-    """Fills in a cai_interface from entries that are held; all but an interface of the mask. `form`
-    is fetch()'s."""
+    """Fills in a cai_interface, without the mask's interface, from entries that are kept alive.
+    `form` is the result of fetch()."""
     cdef PyObject **value = entries.value
     out.struct_size = sizeof(out[0])
     out.protocol = protocol

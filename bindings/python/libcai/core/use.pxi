@@ -19,7 +19,7 @@ cdef enum UseState:
 
 
 cdef class _Nothing:
-    """What stands for no object."""
+    """The placeholder for no object."""
 
     def __repr__(self):
         return "..."
@@ -32,62 +32,63 @@ cdef object NOTHING = _Nothing()
 def use(first=NOTHING, /, *others, stream, access=None, order="both", external=False, fork=False):
     """Uses arrays on a stream, in order with their producers and with each other.
 
-    ``with libcai.use(x, y, stream=s) as (a, b):`` makes `s` wait for what the producers have
-    pending before the block, and their streams wait for `s` after it. The host never waits. Within
-    the block, queue work on `s` only. What no stream of theirs can wait for, the arrays' owners
-    keep: later uses wait for it, and the memory stays until it is complete.
+    ``with libcai.use(x, y, stream=s) as (a, b):`` makes `s` wait for the producers' pending work
+    before the block, and makes their streams wait for `s` after it. The host does not wait. Within
+    the block, queue work on `s` only. If a producer has no stream that can wait, the array's owner
+    keeps the use: later uses wait for it, and the memory stays until it is complete.
 
     Parameters
     ----------
     first, *others : object
-        What `asarray` takes. An exporter with DLPack alone is asked on this call to have `stream`,
-        or the stream that `provide_stream` says is its own, wait for its work; the latter waits on
-        exit. Where nobody says which that is, nobody can tell the exporter of the use: it has to
-        wait itself before it works on the memory again, or frees it in the order of a stream.
+        What `asarray` takes. An exporter with only DLPack is asked in this call to make `stream`,
+        or its own stream by `provide_stream`, wait for its work; its own stream waits on exit.
+        Without such a function, libcai cannot report the use to the exporter: its user must wait
+        before working on the memory again, or freeing it in the order of a stream.
     stream : int or object
         1 is the legacy default stream, 2 the per-thread one, else a ``CUstream``; or an object with
-        ``__cuda_stream__()``, ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1.
-        -1 means no order at all. The object lives as long as the context manager; of a number,
-        the stream must live until the block has been left.
+        ``__cuda_stream__()``, ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1. -1 means
+        no order at all. The context manager keeps a stream object alive; for a number, the stream
+        must live until the block has been left.
     access : str, tuple or list, optional
-        ``'read'`` waits for other uses' writes only; ``'write'`` reads, writes or both. None is a
-        write, or a read of what is marked read-only. One word for all objects, or a tuple or list
-        with one for each: ``use(x, out, stream=s, access=("read", "write"))``. A mask is used as
-        its array is, but for one that is read-only itself.
+        ``'read'`` waits for other uses' writes only; ``'write'`` reads, writes or both. None means
+        a write, or a read if the array is marked read-only. One word for all objects, or a tuple or
+        list with one for each: ``use(x, out, stream=s, access=("read", "write"))``. A mask is used
+        with its array's access, except that a read-only mask is only read.
     order : str
         ``'both'``; ``'begin'`` or ``'end'`` alone; ``'none'``; or ``'host'``: the host waits, for
-        the producers on entry and for `stream` on exit, with the GIL released. Who works on the
-        host alone passes 1, with a context current; with -1 nothing is waited for, here as elsewhere.
+        the producers on entry and for `stream` on exit, with the GIL released. For work on the host
+        only, pass 1, with a context current; with -1 the host does not wait.
     external : bool
-        Where `stream` is being captured into a graph and a producer, which is not, has work
-        pending: the graph waits, at each launch, for what was pending on entry. Else that is
-        refused.
+        If `stream` is being captured into a graph and a producer's is not but has work pending,
+        each launch of the graph waits for the work that was pending on entry. Without it the call
+        fails.
     fork : bool
-        Where a producer's stream is being captured and `stream` is not: `stream` joins the capture
-        on entry, and is joined back on exit. Else that is refused.
+        If a producer's stream is being captured and `stream` is not, `stream` joins the capture on
+        entry, and is joined back on exit. Without it the call fails.
 
     Returns
     -------
     context manager
-        Gives a tuple of `Array`, also for one object.
+        Yields a tuple of `Array`, also for one object.
 
     Raises
     ------
     InterfaceError, InterfaceTypeError
-        For a stream that is none (None and 0 are ambiguous), for a write to an array that is
-        marked read-only, and as `asarray`.
+        For an invalid stream (None and 0 are ambiguous), for a write to a read-only array, and as
+        `asarray`.
     UseError
-        For an unknown word, or not one `access` for each object; on entry, for a default stream if
-        no context is current, and for a variable of the environment that has none of its values.
+        For an unknown word, or if there is not one `access` for each object; on entry, for a
+        default stream if no context is current, and for an environment variable with an invalid
+        value.
     CudaError
-        On entry or exit, if the driver refuses. If the way back fails, the host waits for `stream`,
-        then the error is raised. Where the host cannot wait, since `stream` is being captured, say,
-        the owners keep the use; where no event can say when it is complete, the memory stays until
-        ``drain(wait=True)``. So it is if `stream` has begun a capture within the block, for what was
-        queued before is in no graph: nothing orders that then, so leave the block before. If the
-        block raised too, its own exception goes on, with a note.
+        On entry or exit, if the driver fails. If ordering on exit fails, the host waits for
+        `stream`, then the error is raised. If the host cannot wait, for example since `stream` is
+        being captured, the owners keep the use; if no event can be recorded for it, the memory
+        stays until ``drain(wait=True)``. That is also so if `stream` has begun a capture within the
+        block: work queued before the capture is in no graph, and is then not ordered, so leave the
+        block before the capture. If the block raised too, its own exception is raised, with a note.
     StateError
-        On entry, for an array in memory that was freed.
+        On entry, if an array's memory was freed.
 
     Notes
     -----
@@ -203,11 +204,11 @@ cdef class Use:
         return 0 if self.options.order == CAI_ORDER_NONE else self.stream
 
     cdef bint waits(self) noexcept:
-        """Whether the work comes after what the producers have pending."""
+        """Whether the work comes after the producers' pending work."""
         return self.options.order not in (CAI_ORDER_NONE, CAI_ORDER_END)
 
     cdef const cai_use_options *chosen(self) noexcept:
-        """NULL if nothing was chosen, which spares C to judge it."""
+        """The options; NULL if none were set, so that C need not check them."""
         cdef const cai_use_options *options = &self.options
         if (options.order == CAI_ORDER_BOTH and options.access == CAI_ACCESS_DEFAULT
                 and options.flags == 0 and options.accesses == NULL):
@@ -249,7 +250,7 @@ cdef class Use:
         self.state = USE_CHANGING
 
     cdef int collect(self, bint wait) except -1:
-        """Ends what nobody else can end any more; `wait`: and its memory may go with it."""
+        """Ends a use that no code can reach any more; `wait`: its memory may be freed with it."""
         failure = self.close(wait)
         self.state = USE_COLLECTED
         if failure is not None:
@@ -272,8 +273,8 @@ cdef class Use:
         return False
 
     cdef object close(self, bint wait):
-        """Ends the use; if that fails, has the host wait for the stream; if that fails, too, gives
-        it up, so that the memory is safe. Returns the exception for it, or None. `wait`: the host
+        """Ends the use. If that fails, the host waits for the stream; if that fails, too, the use
+        is abandoned, so that the memory is safe. Returns the exception, or None. `wait`: the host
         waits first."""
         cdef cai_error error, unfinished
         cdef cai_status status = CAI_ERR_CAPTURE, finished = CAI_OK
@@ -297,7 +298,8 @@ cdef class Use:
         return failure
 
     cdef int open_again(self) except -1:
-        """For what the block has queued since it was collected: that has to be ended, too."""
+        """Reopens the use, to end also the work that the block has queued since it was
+        collected."""
         cdef cai_error error
         cdef cai_status status
         if self.options.order == CAI_ORDER_BOTH:
@@ -324,7 +326,7 @@ cdef list watched_uses = []
 
 @cython.final
 cdef class _Collected:
-    """What the collector calls about an open use that it has found."""
+    """The callback of the collector for an open use that it has found."""
 
     cdef PyObject *use  # the collector's
 
@@ -354,10 +356,10 @@ gc.callbacks.append(_watch_open_uses)
 
 
 def same_stream(*objects):
-    """Finds the one stream on which arrays can be used with no event at all: their producer's own.
+    """Returns the one stream on which arrays can be used without any event: their producer's own.
 
-    It waits for uses that the owners have kept, and counts as used: queue work there before anybody
-    else uses the arrays.
+    That stream waits for uses that the owners have kept, and is recorded as used: queue your work
+    on it before other code uses the arrays.
 
     Parameters
     ----------
@@ -367,14 +369,14 @@ def same_stream(*objects):
     Returns
     -------
     int or None
-        1, 2 or a ``CUstream``. None if no array asks for any: then nothing is pending, and nobody is
-        told of work on a stream of one's own, for which there is `use`.
+        1, 2 or a ``CUstream``. None if no array names a stream: then nothing is pending. The owners
+        do not learn of work on your own stream: call `use` for that.
 
     Raises
     ------
     CudaError
-        If there is no such stream, or the driver refuses; also where an exporter says None of an
-        array, or of a mask, and so cannot be told.
+        If there is no such stream, or the driver fails; also if an array, or a mask, came with None
+        from an exporter that cannot be told of the stream.
 
     Notes
     -----

@@ -9,12 +9,12 @@ cdef enum:
 
 
 cdef Array view(Array self, cai_array *made):
-    """Wraps an owned array that libcai made of `self`'s root; takes it over."""
+    """Wraps an owned array that libcai made from `self`'s root; takes it over."""
     return wrapped_view(made, root_of(self))
 
 
 cdef Array wrapped_view(cai_array *made, cai_owner *held):
-    """Wraps an owned array that libcai made of `held`'s; takes it over."""
+    """Wraps an owned array that libcai made from `held`'s array; takes it over."""
     cdef cai_py_block *block = cai_py_block_new(sizeof(cai_array) if made.mask != NULL else 0)
     cdef cai_array *mask
     if block == NULL:
@@ -31,7 +31,8 @@ cdef Array wrapped_view(cai_array *made, cai_owner *held):
 
 
 cdef cai_owner *root_of(Array self) noexcept:
-    """What a view of `self` holds: not `self`, unless that was published, with a stream of its own."""
+    """The owner that a view of `self` holds: not `self`, unless `self` was published with its own
+    stream."""
     cdef cai_py_block *block = cai_py_block_of(self.owner)
     if block == NULL or block.held == NULL or block.owner.uses != NULL:
         return self.owner
@@ -44,7 +45,7 @@ cdef struct Source:
 
 
 cdef void open_source(Source *source, Array self) noexcept:
-    """The array as something that the root owns, for libcai to hold."""
+    """Presents the array as owned by the root, for libcai to hold."""
     source.array = self.array[0]
     source.array.owner = root_of(self)
     if self.array.mask != NULL:

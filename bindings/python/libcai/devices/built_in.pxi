@@ -14,51 +14,52 @@ cdef dict PARAMETERS = {
 @cython.final
 @cython.internal
 cdef class Companion:
-    """The context of a manager's callbacks. C may have it longer than Python has the manager; what
-    it calls goes with the Python manager."""
+    """The context of a manager's callbacks. C may keep it longer than Python keeps the manager; the
+    callbacks are dropped with the Python manager."""
 
     cdef object function
 
 
 def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=None, threshold=None,
                    exportable=None, install=None, limit=None, path=None, write=None, retry=None):
-    """Makes a memory manager.
+    """Creates a memory manager.
 
     Parameters
     ----------
     name : str
-        ``'default'``: plain device memory, freed with others like it. ``'async'``: in the order of
-        the stream, from the device's current pool. ``'pool'``: from a pool of its own. ``'managed'``:
-        all memory is managed. ``'host'``: the heap.
+        ``'default'``: plain device memory, freed in batches. ``'async'``: stream-ordered, from the
+        device's current pool. ``'pool'``: stream-ordered, from its own pool. ``'managed'``: all
+        memory is managed. ``'host'``: the heap.
 
-        Around an upstream manager: ``'statistics'`` counts. ``'limiting'`` refuses what exceeds a
-        limit. ``'logging'`` writes a line of CSV for each call, with the caller's line of Python.
-        ``'tracking'`` knows what is out, and who asked for it. ``'retrying'`` asks what to do when
-        memory is short.
+        These wrap an upstream manager: ``'statistics'`` counts allocations. ``'limiting'`` fails
+        allocations beyond a limit. ``'logging'`` writes a line of CSV for each call, with the
+        caller's line of Python. ``'tracking'`` lists what is allocated, with the caller.
+        ``'retrying'`` calls a function when memory is short.
 
-        Or the path of a library that exports a ``cai_manager_table``, with ``:symbol`` if that is
-        not ``cai_manager_table_export``.
+        Or the path of a library that exports a ``cai_manager_table``, with ``:symbol`` if its name
+        is not ``cai_manager_table_export``.
     device : Device or str, optional
-        Else that of `upstream`, or the current GPU.
+        Default: the device of `upstream`, or the current GPU.
     upstream : MemoryManager, optional
-        What it is put around.
+        The manager to wrap.
     initial, maximum, threshold : int, optional
-        Of a pool: bytes that it holds from the beginning, never exceeds (0: the device's), and keeps
-        when they are freed (-1: all).
+        For a pool: bytes that it allocates at creation, the most bytes that it may have (0: the
+        device's limit), and freed bytes that it caches (-1: all).
     exportable, install : bool, optional
-        Of a pool: its memory can be shared with other processes; it is the device's current pool,
-        from which CuPy, cuda.core and RMM draw, until the manager ends.
+        For a pool: its memory can be shared with other processes; it is the device's current pool,
+        which CuPy, cuda.core and RMM use, until the manager ends.
     limit : int, optional
-        Of ``'limiting'``: bytes that may be out at a time.
+        For ``'limiting'``: bytes that may be allocated at a time.
     path : str or os.PathLike, optional
-        Of ``'logging'``: a file, appended to. Or
+        For ``'logging'``: a file, appended to. Or
     write : callable, optional
-        ``write(text)`` with whole lines, on any thread. What it raises is told to
-        ``sys.unraisablehook``. It is not called any more once nobody has the manager. The garbage
-        collector does not see who has it: a function that refers to the manager keeps it for ever.
+        ``write(text)`` with whole lines, on any thread. Its exceptions go to
+        ``sys.unraisablehook``. It is not called once the manager has no reference. The garbage
+        collector does not see the manager's references: a function that refers to the manager keeps
+        it alive for ever.
     retry : callable, optional
-        Of ``'retrying'``: ``retry(size, attempt)`` frees something and returns True to try again.
-        `attempt` counts from 0. As `write` otherwise.
+        For ``'retrying'``: ``retry(size, attempt)`` frees something and returns True to try again.
+        `attempt` counts from 0. Otherwise as `write`.
 
     Returns
     -------
@@ -67,14 +68,14 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
     Raises
     ------
     UseError
-        For an unknown name, a library that cannot be loaded, and a missing upstream manager or one
-        of another device.
+        For an unknown name, a library that cannot be loaded, and an upstream manager that is
+        missing or of another device.
     TypeError
-        For a parameter of another manager's, and for what cannot be called.
+        For a parameter of another manager, and for a callback that is not callable.
     VersionError
-        For a library made for another version of managers.
+        For a library built for another version of managers.
     CudaError
-        If the device has no such memory.
+        If the device does not have that memory.
     """
     cdef bytes text = text_for_c(name, "name")
     cdef const char *name_text = text
@@ -157,7 +158,7 @@ cdef int pool_parameters(dict given, cai_pool_params *out) except -1:
 
 cdef cai_py_kept *log_parameters(dict given, Companion companion,
                                  cai_log_params *out) except? NULL:
-    """All but the path. Returns C's share of the companion, if there is something to call."""
+    """Fills in all but the path. Returns C's reference to the companion, if there is a callback."""
     cdef cai_py_kept *kept = NULL
     write = given.get("write")
     if (given.get("path") is None) == (write is None):
@@ -227,7 +228,7 @@ cdef str PACKAGE = os.path.join(os.path.dirname(__file__), "")
 
 
 cdef void write_caller(void *context, char *text, uint64_t size) noexcept nogil:
-    """The innermost line of Python outside of libcai; the end of a text that is too long."""
+    """Writes the innermost line of Python outside of libcai; the end of a text that is too long."""
     cdef PyGILState_STATE state
     if size > 0:
         text[0] = 0

@@ -4,7 +4,7 @@
 # What libcai.Device does. Devices are passed as they are to Python: texts, Devices, pairs.
 
 cdef int device_of(given, cai_device *out) except -1:
-    """Unpacks a device. Pinned and managed memory of a GPU's is the GPU's."""
+    """Unpacks a device. Pinned and managed memory of a GPU counts as the GPU's."""
     cdef cai_error error
     cdef cai_status status
     cdef bytes text
@@ -52,7 +52,7 @@ def parse(text):
 
 
 def format(device):
-    """As cai_device_format() has it, "cpu" and "gpu:1"; else as the kind's name says it."""
+    """The text of cai_device_format(), "cpu" and "gpu:1"; other kinds by name."""
     kind, ordinal = device
     if kind == CAI_DEVICE_CPU and ordinal == 0:
         return "cpu"
@@ -246,7 +246,7 @@ def enter_device(device):
 
 
 def leave_device(device, exception):
-    """The exception of the block goes on, with a note if leaving fails, too."""
+    """Leaves a device. The block's exception is kept, with a note if leaving fails, too."""
     cdef list stack = entered_here("devices")
     cdef DeviceGuard self
     cdef cai_error error

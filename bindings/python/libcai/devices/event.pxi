@@ -5,19 +5,19 @@
 
 @cython.final
 cdef class Event:
-    """A point in the work of a stream; complete until it is recorded.
+    """A point in the work of a stream. It is complete until it is recorded.
 
     Parameters
     ----------
     device : Device or str
         The device of the streams that record it.
     timing : bool
-        It keeps the time, for `elapsed`.
+        Record the time, for `elapsed`.
 
     Raises
     ------
     CudaError
-        If there is no such device, or the driver refuses.
+        If there is no such device, or the driver fails.
     """
 
     cdef cai_event *event
@@ -47,12 +47,12 @@ cdef class Event:
 
     @property
     def value(self):
-        """The ``CUevent``; 0 for a CPU's event."""
+        """The ``CUevent``; 0 for a CPU event."""
         return cai_event_value(self.event)
 
     def record(self, stream):
-        """Puts the event behind what is queued on a stream of its device by now. Who waits for its
-        last place waits for that still."""
+        """Records the event behind the work queued so far on a stream of its device. Work that
+        waits for an earlier record still waits for that."""
         cdef Stream on = stream_of(stream, NULL)
         cdef cai_error error
         cdef cai_status status
@@ -63,8 +63,8 @@ cdef class Event:
         succeed(status, &error)
 
     def wait(self, stream):
-        """Makes later work on a stream, of any device, wait for the event as it was recorded last.
-        Nothing if it never was."""
+        """Makes later work on a stream, of any device, wait for the last record of the event. Does
+        nothing if it was never recorded."""
         cdef Stream on = stream_of(stream, NULL)
         cdef cai_error error
         cdef cai_status status
@@ -91,7 +91,7 @@ cdef class Event:
         Raises
         ------
         StateError
-            After a reset, and on the thread of the CPU's stream that must pass it.
+            After a reset, and on the thread of the CPU stream that must complete it.
         """
         cdef cai_error error
         cdef cai_status status
@@ -100,15 +100,15 @@ cdef class Event:
         succeed(status, &error)
 
     def elapsed(self, end):
-        """Returns the milliseconds from this event to another one of the device; negative if that
+        """Returns the milliseconds from this event to another event of the device; negative if that
         came first.
 
         Raises
         ------
         StateError
-            If one was not recorded, or is not complete.
+            If one was not recorded or is not complete.
         UseError
-            If one keeps no time.
+            If one was made without timing.
         CudaError
             If their devices differ.
         """

@@ -18,71 +18,73 @@ cdef cai_manager *manager_handle(manager) except? NULL:
 
 
 cdef class MemoryManager:
-    """A memory manager at work for one device: subclass it to write your own, see `memory_manager`
-    for those that are built in.
+    """A memory manager of one device. Subclass it to write your own; `memory_manager` creates the
+    built-in ones.
 
     Parameters
     ----------
     device : Device or str
         The device.
     upstream : MemoryManager, optional
-        Of that device: what has not been written here is asked of it, else of libcai.
+        A manager of that device, for the methods that the subclass does not define; without it,
+        libcai's defaults.
 
     Raises
     ------
     TypeError
-        If a method is missing, or one of a pair.
+        If a method is missing, or only one of a pair is defined.
 
     Notes
     -----
-    A subclass has these methods. Addresses are int, sizes and alignments in bytes, a kind is a name
-    as of `Memory`, a stream is 1, 2 or a ``CUstream``, or 0 on the CPU. They run on any thread,
-    several at a time but for the GIL, with the GPU's primary context current. What they raise, the
-    caller gets; of a free that no caller has asked for, ``sys.unraisablehook``. They may use libcai,
-    but a method that calls itself that way without end gets a `StateError`.
+    A subclass must have these methods. Addresses are int, sizes and alignments are in bytes, a kind
+    is a name as for `Memory`, and a stream is 1, 2 or a ``CUstream``, or 0 on the CPU. They run on
+    any thread, and on several at a time where there is no GIL, with the GPU's primary context
+    current. Their exceptions are raised to the caller; for a free without a caller, they go to
+    ``sys.unraisablehook``. They may call libcai, but endless recursion raises a `StateError`.
 
     ``memalloc(size, align, kind, stream)``
-        Returns an address, or ``(address, host address or 0, size)``. MemoryError if there is not
-        so much: it is then called once more, after what is pending was freed.
+        Returns an address, or ``(address, host address or 0, size)``. Raises MemoryError if memory
+        is short: libcai then runs the pending frees and calls it once more. Raises
         NotImplementedError for a kind that it does not have.
     ``memfree(address, size, kind, stream)``
-        Frees it, in the order of the stream, without waiting for the device. A `CudaError` whose
-        status is that of a capture (-12), as `free` of an upstream manager raises it, says that a
-        capture of the stream forbids it: the block is out still, and is freed once more later. So it
-        is for all methods that undo something; after any other exception a block does not come
-        again. Of kind ``'async'`` nothing is asked for or freed on a stream that is being captured,
-        and nothing is freed of a `Memory` there; who gives other kinds in the order of the stream,
-        too, looks by itself where `alloc` and `free` are called.
+        Frees a block, in the order of the stream, without waiting for the device. A `CudaError`
+        with the status of a capture (-12), as `free` of an upstream manager raises it, means that a
+        capture of the stream forbids it: the block stays allocated, and libcai frees it again
+        later. The same holds for all methods that undo another one; after any other exception
+        libcai does not free the block again. libcai neither allocates nor frees kind ``'async'`` on
+        a stream that is being captured, and frees no `Memory` there. A manager that allocates other
+        kinds in stream order must check that itself for `alloc` and `free`.
 
     and may have these:
 
     ``initialize()``
-        Called before the first allocation, and perhaps again; it cannot allocate from the manager
-        itself.
+        Called before the first allocation, and may be called again; it cannot allocate from the
+        manager itself.
     ``reset()``
-        Gives up what it keeps for later, since the device is being reset. What is out is still
-        freed, unless the context is destroyed.
+        Drops cached memory, since the device is being reset. Allocated memory is still freed later,
+        unless the context is destroyed.
     ``memhostalloc(size, align, kind, flags)``, ``memhostfree(address, size, kind)``
-        Pinned, mapped and host memory; the answer as of ``memalloc``. `flags` are 1 for portable,
-        2 for write-combined.
+        Pinned, mapped and host memory; returns as ``memalloc`` does. `flags` are 1 for portable, 2
+        for write-combined.
     ``mempin(host, size, kind, flags)``, ``memunpin(address, size, kind)``
-        Pins memory of the host's that is there; returns the address for kernels. ``memunpin``
-        undoes it at once, even if that waits for the device.
+        Pins existing host memory; returns the address for kernels. ``memunpin`` undoes it at once,
+        even if that waits for the device.
     ``base(address)``
         Returns ``(base, size)`` of the driver's allocation.
     ``get_ipc_handle(address, size)``
         Returns an `IpcHandle`, with its descriptor if it has one.
     ``open_ipc_handle(handle, fd, stream)``, ``close_ipc_handle(address, size, stream)``
-        Memory of other processes; the answer as of ``memalloc``.
+        Memory of other processes; returns as ``memalloc`` does.
     ``get_memory_info()``
         Returns ``(free, total)``.
     ``defer_cleanup()``
-        Returns a context manager, in which nothing that is pending is freed.
+        Returns a context manager in which no pending free runs.
     ``trim(keep)``
-        Gives back what is freed but kept, down to `keep` bytes.
+        Releases cached memory, down to `keep` bytes.
 
-    Memory that is out keeps the manager alive, unseen by the garbage collector: a manager that has
-    memory of its own in an attribute lives until that is freed. NBEP 7, ``BaseCUDAMemoryManager``.
+    Allocated memory keeps the manager alive, and the garbage collector does not see that: a manager
+    with its own memory in an attribute lives until that memory is freed. NBEP 7,
+    ``BaseCUDAMemoryManager``.
     """
 
     cdef cai_manager *manager
@@ -115,8 +117,9 @@ cdef class MemoryManager:
 
     @staticmethod
     def of(device="gpu"):
-        """Returns the manager of a device. It is made at the first need: as `set_memory_manager`
-        said, else the environment's ``CAI_MEMORY_MANAGER``, else ``"default"``."""
+        """Returns the manager of a device. libcai creates it on first need: as chosen by
+        `set_memory_manager`, else by the environment variable ``CAI_MEMORY_MANAGER``, else
+        ``"default"``."""
         cdef cai_device native
         cdef cai_manager *out = NULL
         cdef cai_error error
@@ -129,7 +132,7 @@ cdef class MemoryManager:
 
     @property
     def name(self):
-        """Its name; of a Python class, a name that was made of the class's."""
+        """Its name; for a Python class, a name derived from the class's name."""
         return text_of(cai_manager_name(self.manager))
 
     @property
@@ -139,7 +142,8 @@ cdef class MemoryManager:
         return device_object(cai_manager_device(self.manager))
 
     def install(self):
-        """Makes it the manager of its device, from now on. Memory that is out stays with its own."""
+        """Makes it the manager of its device. Memory that is already allocated stays with its own
+        manager."""
         cdef cai_manager *manager = manager_handle(self)
         cdef cai_device device = cai_manager_device(manager)
         cdef cai_error error
@@ -150,7 +154,7 @@ cdef class MemoryManager:
         installed[device_object(device)] = self
 
     def alloc(self, size, *, align=0, kind="default", stream=None):
-        """Allocates without a handle, for adaptors; `free` it.
+        """Allocates without a handle, for adaptors; free it with `free`.
 
         Returns
         -------
@@ -160,7 +164,7 @@ cdef class MemoryManager:
         Raises
         ------
         MemoryError, UseError, CudaError
-            As `Memory`; and what the manager raises.
+            As `Memory`; and the manager's exceptions.
         """
         cdef uint64_t bytes_, alignment, value
         cdef uint32_t number = kind_of(kind)
@@ -177,14 +181,14 @@ cdef class MemoryManager:
         return Block(block.data, block.host, block.size, block.cookie)
 
     def free(self, block, *, kind="default", stream=None):
-        """Frees what `alloc` gave, in the order of a stream; `kind` as it was there.
+        """Frees a block of `alloc`, in the order of a stream; `kind` as for `alloc`.
 
         Raises
         ------
         TypeError
-            For what is no block of four numbers.
+            If `block` is not four numbers.
         StateError, UseError, CudaError
-            And what the manager raises.
+            And the manager's exceptions.
         """
         cdef uint32_t number = kind_of(kind)
         cdef cai_manager *manager = manager_handle(self)
@@ -194,7 +198,7 @@ cdef class MemoryManager:
         cdef cai_status status
         if not isinstance(block, (tuple, list)) or len(block) != 4:
             raise TypeError(
-                f"a block is (address, host, size, cookie), as alloc() gave it, not {shown(block)}")
+                f"a block is (address, host, size, cookie), as alloc() returned it, not {shown(block)}")
         unsigned_of(block[0], "address", &native.data)
         unsigned_of(block[1], "host", &native.host)
         unsigned_of(block[2], "size", &native.size)
@@ -206,7 +210,7 @@ cdef class MemoryManager:
 
     @property
     def memory(self):
-        """``(free, total)`` in bytes, to the manager's knowledge."""
+        """``(free, total)`` in bytes, as the manager reports them."""
         cdef cai_manager *manager = manager_handle(self)
         cdef uint64_t left = 0, total = 0
         cdef cai_error error
@@ -217,7 +221,7 @@ cdef class MemoryManager:
         return MemoryInfo(left, total)
 
     def trim_cache(self, keep=0):
-        """Gives back what is freed but kept, down to `keep` bytes."""
+        """Releases cached memory, down to `keep` bytes."""
         cdef cai_manager *manager = manager_handle(self)
         cdef uint64_t limit
         cdef cai_error error
@@ -229,8 +233,8 @@ cdef class MemoryManager:
 
     @property
     def statistics(self):
-        """The counts of the manager, or of the first one upstream that counts: a `Statistics`.
-        CudaError if none does."""
+        """The counts of the manager, or of the first upstream manager that counts: a `Statistics`.
+        CudaError if none counts."""
         cdef cai_manager *manager = manager_handle(self)
         cdef cai_statistics out
         cdef cai_error error
@@ -244,8 +248,8 @@ cdef class MemoryManager:
                           out.count_total, out.failures)
 
     def outstanding(self):
-        """Returns what the manager, or the first one upstream that tracks, has given and not got
-        back: a list of `Allocation`, the oldest first. CudaError if none tracks."""
+        """Returns the allocations that are not freed, of the manager or of the first upstream
+        manager that tracks: a list of `Allocation`, the oldest first. CudaError if none tracks."""
         cdef cai_manager *manager = manager_handle(self)
         cdef list found = []
         cdef cai_error error
@@ -265,7 +269,7 @@ cdef class MemoryManager:
 
 
 cdef object wrap_manager(cai_manager *manager, upstream):
-    """The MemoryManager that Python has made of it, or a new one; takes one holder over."""
+    """The MemoryManager that Python has made of it, or a new one; takes over one reference."""
     cdef MemoryManager self
     known = managers.get(<uint64_t>manager)
     if known is None:
@@ -287,7 +291,7 @@ cdef object wrap_manager(cai_manager *manager, upstream):
 
 
 cdef uint64_t value_on(cai_manager *manager, stream) except? 0:
-    """The value of a stream, or of the current one of the manager's device."""
+    """The value of a stream, or of the current stream of the manager's device."""
     cdef cai_device device = cai_manager_device(manager)
     cdef Stream on
     if stream is None:

@@ -24,7 +24,7 @@ cdef uint32_t host_flags(portable, write_combined) noexcept:
 
 
 cdef Memory wrap_memory(cai_memory *memory):
-    """Makes a Memory that takes one holder over."""
+    """Makes a Memory that takes over one reference."""
     cdef Memory self
     try:
         self = Memory.__new__(Memory)
@@ -38,51 +38,51 @@ cdef Memory wrap_memory(cai_memory *memory):
 
 @cython.final
 cdef class Memory:
-    """Memory of any kind, on a GPU or the CPU, with holders.
+    """Reference-counted memory of any kind, on a GPU or the CPU.
 
     Parameters
     ----------
     size : int
-        Bytes; of one row, if there are rows. 0 gives memory without an address.
+        Bytes; of one row, if there are rows. Memory of size 0 has no address.
     kind : str
-        ``'default'``: the device's own. ``'async'``: likewise, in the order of the stream.
-        ``'pitched'`` and ``'pitched_managed'``: in rows padded to 256 bytes. ``'pinned'``: the
-        host's, from which a GPU copies fast. ``'mapped'``: pinned, and used by kernels where it is.
-        ``'managed'`` (for one stream) and ``'managed_global'``: migrates. ``'cuda_array'``: for
-        textures, without an address. ``'host'``: the heap.
+        ``'default'``: the device's own. ``'async'``: likewise, stream-ordered. ``'pitched'`` and
+        ``'pitched_managed'``: in rows padded to 256 bytes. ``'pinned'``: the host's, fast for a GPU
+        to copy. ``'mapped'``: pinned, and kernels use it in place. ``'managed'`` (for one stream)
+        and ``'managed_global'``: migrates. ``'cuda_array'``: for textures, without an address.
+        ``'host'``: the heap.
     device : Device or str, optional
-        Else the stream's, or the manager's, or the current GPU.
+        Default: the stream's device, or the manager's, or the current GPU.
     stream : Stream or object, optional
-        On which it is allocated, and in whose order it is freed; what `Stream.wrap` takes. Else the
-        thread's current one of the device.
+        The stream on which it is allocated, and in whose order it is freed; what `Stream.wrap`
+        takes. Default: the thread's current stream of the device.
     manager : MemoryManager, optional
-        Else the device's.
+        Default: the device's manager.
     align : int
-        A power of two; 0: 256, or 64 for the host's.
+        A power of two; 0: 256, or 64 for host memory.
     rows, depth : int
-        Of pitched memory and CUDA arrays.
+        For pitched memory and CUDA arrays.
     dtype : str or numpy.dtype, optional
-        Of an item of a CUDA array.
+        The type of an item of a CUDA array.
     channels : int
         Items of an element of a CUDA array: 1, 2 or 4.
     portable, write_combined : bool
-        Of pinned and mapped memory: pinned for all GPUs; fast for the host to write, slow to read.
+        For pinned and mapped memory: pinned for all GPUs; fast for the host to write, slow to read.
 
     Raises
     ------
     MemoryError
-        If there is not so much.
+        If memory is short.
     UseError
-        For a value that is none, sizes that overflow, and a stream or manager of another device.
+        For an invalid value, sizes that overflow, and a stream or manager of another device.
     CudaError
         For a kind that the device does not have, in a capture that forbids it, and if there is no
         such device.
 
     Notes
     -----
-    ``memory[a:b]`` is a view, in bytes, that holds the whole. Memory that the host may use has
-    Python's buffer protocol; a buffer is given once what is pending is complete. As long as there
-    is one, or one of an array of it, `free` is refused.
+    ``memory[a:b]`` is a view, in bytes, that keeps the whole alive. Memory that the host may use
+    has Python's buffer protocol; a buffer waits for pending work. As long as there is a buffer,
+    also of an array of the memory, `free` raises BufferError.
     """
 
     cdef cai_memory *memory
@@ -131,19 +131,19 @@ cdef class Memory:
 
     @staticmethod
     def pin(buffer, *, device="gpu", kind="pinned", portable=False, write_combined=False):
-        """Pins the host's memory that is there already, such as a NumPy array's.
+        """Pins existing host memory, such as a NumPy array's.
 
-        The last reference unpins it at once, so that it can be pinned again; the driver waits for the
-        whole device before it does.
+        When the last reference is dropped, it is unpinned at once, so that it can be pinned again;
+        the driver waits for the whole device first.
 
         Parameters
         ----------
         buffer : object
-            Contiguous and writable, with Python's buffer protocol; it is kept alive, and its buffer
-            exported, until the memory has gone. The garbage collector does not see that: one that
-            refers to the memory lives for ever.
+            Contiguous and writable, with Python's buffer protocol. It is kept alive, and its buffer
+            exported, until the memory is released. The garbage collector does not see that: an
+            object that refers to the memory is never freed.
         device : Device or str
-            The GPU that it is for.
+            The GPU that will use it.
         kind : str
             ``'pinned'`` or ``'mapped'``.
         """
@@ -174,21 +174,22 @@ cdef class Memory:
     @staticmethod
     def wrap(address, size, *, device, kind="default", host=None, owner=None, row=0, pitch=0,
              rows=0):
-        """Takes in memory of somebody else's.
+        """Wraps memory that other code allocated.
 
         Parameters
         ----------
         address, size : int
-            As kernels use it, and bytes. Nobody is asked whether that is true: see `validate`.
+            The address for kernels, and bytes. They are not checked: see `validate`.
         device, kind
-            As of a `Memory`.
+            As for `Memory`.
         host : int, optional
-            As the host uses it. Where the host may use the kind at all, `address` otherwise.
+            The address for the host. Default: `address`, if the host may use the kind.
         owner : object, optional
-            Kept alive until the memory, and uses of it, are gone. The garbage collector does not see
-            that: an owner that refers to the memory, or to arrays of it, lives for ever.
+            Kept alive until the memory is released and its uses are complete. The garbage collector
+            does not see that: an owner that refers to the memory, or to arrays of it, is never
+            freed.
         row, pitch, rows : int
-            Of pitched memory.
+            For pitched memory.
         """
         cdef cai_memory_info info
         cdef cai_py_kept *kept
@@ -225,9 +226,9 @@ cdef class Memory:
         Raises
         ------
         CudaError
-            If libcai has allocated none there; what was wrapped, pinned or opened, and views, are not
-            looked for, and hide nothing. Where a manager gives parts of memory that it had before,
-            either may be found.
+            If libcai allocated no memory there. Wrapped, pinned or opened memory and views are
+            never found, and hide no other memory. If a manager returns parts of memory that it had
+            allocated before, either may be found.
         """
         cdef uint64_t at, offset = 0
         cdef cai_memory *out = NULL
@@ -241,13 +242,15 @@ cdef class Memory:
 
     @staticmethod
     def of(array):
-        """Finds the memory of an array: ``(memory, offset)``, in bytes to the first element.
+        """Returns the memory of an array: ``(memory, offset)``, the offset in bytes to the first
+        element.
 
-        Of an array that libcai did not make, memory of its extent, which holds it until the memory
-        and all arrays of it have gone, also after `free`. The garbage collector does not see that:
-        an exporter that refers to the memory lives for ever. That memory keeps the uses of its
-        arrays to itself: neither the exporter nor other imports of its memory hear of them, nor they
-        of theirs, until it has gone. So use the one or the other, or order the two.
+        For an array that libcai did not make, it is new memory of the array's extent, which keeps
+        the array alive until the memory and all its arrays are released, also after `free`. The
+        garbage collector does not see that: an exporter that refers to the memory is never freed.
+        Until that memory is released, uses of its arrays, and uses of the exporter's memory and of
+        other imports, do not wait for each other. So use only one of the two, or order them
+        yourself.
 
         Parameters
         ----------
@@ -257,9 +260,9 @@ cdef class Memory:
         Raises
         ------
         StateError
-            For an array that libcai did not make, in memory that was freed.
+            For an array that libcai did not make, if its memory was freed.
         CudaError
-            If the driver does not know the memory, or refuses.
+            If the driver does not know the memory, or fails.
         """
         cdef const cai_array *native
         cdef uint64_t offset = 0
@@ -275,28 +278,28 @@ cdef class Memory:
 
     @staticmethod
     def open(handle, fd=None, *, device="gpu", stream=None, how="auto"):
-        """Opens memory of another process. What is open already is shared.
+        """Opens memory of another process. Memory that is open already is shared.
 
         Parameters
         ----------
         handle : IpcHandle or bytes-like
-            What `share` gave there.
+            The handle of `share` in that process.
         fd : int, optional
-            The descriptor as it came, for a handle of the kind ``'pool'``; it stays yours.
+            The received descriptor, for a handle of the kind ``'pool'``; it stays yours to close.
         device : Device or str
-            Who is to use it; where it is, is found by its identity.
+            The device that will use it; libcai finds the memory's own device by its UUID.
         stream : Stream or object, optional
-            In whose order it is copied and closed.
+            The stream in whose order it is copied and closed.
         how : str
-            ``'direct'``: where it is. ``'staged'``: as a copy in new memory, queued on the stream.
-            ``'auto'``: direct where that can be.
+            ``'direct'``: in place. ``'staged'``: as a copy in new memory, queued on the stream.
+            ``'auto'``: direct where possible, else staged.
 
         Raises
         ------
         StateError
-            For a handle of this process, or of one that is gone.
+            For a handle of this process, or of a process that has ended.
         UseError
-            For a handle that is none.
+            For an invalid handle.
         CudaError
             If this process does not see the device, or cannot access it.
         """
@@ -336,14 +339,14 @@ cdef class Memory:
 
     @property
     def kind(self):
-        """The kind, as it was asked for."""
+        """The kind, as requested."""
         cdef cai_memory_info info
         self.describe(&info)
         return kind_name(info.kind)
 
     @property
     def address(self):
-        """As kernels use it; on the CPU, as the host does. 0 for a CUDA array, and if there is
+        """The address for kernels; on the CPU, for the host. 0 for a CUDA array, and if there is
         none."""
         cdef cai_memory_info info
         self.describe(&info)
@@ -351,21 +354,21 @@ cdef class Memory:
 
     @property
     def host_address(self):
-        """As the host uses it; None if it must not."""
+        """The address for the host; None if the host must not use it."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.host or None
 
     @property
     def cuda_array(self):
-        """The ``CUarray``; None if it is none."""
+        """The ``CUarray``; None for other memory."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.array or None
 
     @property
     def size(self):
-        """Bytes in all, the padding of rows too."""
+        """Bytes in all, padding of rows included."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.size
@@ -375,28 +378,28 @@ cdef class Memory:
 
     @property
     def row(self):
-        """Bytes of a row that are used: `size`, if there are no rows."""
+        """Bytes used of a row; `size` if there are no rows."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.row
 
     @property
     def pitch(self):
-        """Bytes from one row to the next: `size`, if there are no rows."""
+        """Bytes from one row to the next; `size` if there are no rows."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.pitch
 
     @property
     def rows(self):
-        """1 if there are none."""
+        """The number of rows; 1 if there are none."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.rows
 
     @property
     def depth(self):
-        """1 if there is none."""
+        """The third dimension of a CUDA array; 1 if there is none."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.depth
@@ -410,14 +413,14 @@ cdef class Memory:
 
     @property
     def freed(self):
-        """Whether `free` was called, or the device reset."""
+        """Whether it was freed, by `free` or by a reset of the device."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.flags & CAI_MEMORY_FREED != 0
 
     @property
     def foreign(self):
-        """Whether it is somebody else's, or another process's."""
+        """Whether it was wrapped, or is of another process."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.flags & CAI_MEMORY_FOREIGN != 0
@@ -431,7 +434,7 @@ cdef class Memory:
 
     @property
     def readonly(self):
-        """Whether nobody may write it: arrays of it, and its buffer, say so."""
+        """Whether it must not be written; its arrays and buffers are then read-only."""
         cdef cai_memory_info info
         self.describe(&info)
         return info.flags & CAI_MEMORY_READONLY != 0
@@ -461,9 +464,10 @@ cdef class Memory:
         return wrap_memory(out)
 
     def free(self):
-        """Frees it now, whoever holds it still, in the order of its stream and after uses that were
-        recorded. Views and arrays are dead with it: no use of them begins, and they are not handed
-        out. Nobody can call back what others made of them before, by DLPack, Arrow or an address.
+        """Frees it now, even if references to it remain, in the order of its stream and after
+        recorded uses. Its views and arrays become invalid: no use of them can begin, and they
+        cannot be exported. Objects that other libraries made of them before, by DLPack, Arrow or an
+        address, cannot be revoked.
 
         Raises
         ------
@@ -472,9 +476,9 @@ cdef class Memory:
         CudaError
             For a view.
         BufferError
-            If there are buffers in it, or one is being taken: memoryviews, or NumPy's arrays of it,
-            of its views or its arrays. An array that was asked for ``__array_interface__`` or
-            `Array.to_interface` as of the host counts as one for as long as it lives.
+            If it has buffers, or one is being taken: memoryviews, or NumPy arrays of it, its views
+            or its arrays. An array whose ``__array_interface__``, or `Array.to_interface` for the
+            host, was read counts as one as long as it lives.
         """
         cdef cai_error error
         cdef cai_status status
@@ -487,9 +491,10 @@ cdef class Memory:
         succeed(status, &error)
 
     def set_stream(self, stream):
-        """Sets the stream, of its device, in whose order it is freed. What is pending on the old
-        one still comes before. It counts as the stream of another array: before its own work on
-        the new one the producer reclaims, and after its own work on another one it publishes."""
+        """Sets the stream, of its device, in whose order it is freed. The free still comes after
+        work that is pending on the old stream. The new stream counts as the stream of another
+        array: before its own work on it the producer must reclaim, and after its own work on
+        another stream it must publish."""
         cdef cai_memory_info info
         cdef Stream on
         cdef cai_error error
@@ -501,8 +506,8 @@ cdef class Memory:
         succeed(status, &error)
 
     def record(self, stream):
-        """Says that what is queued on a stream by now uses the memory: it is not freed before that
-        is done."""
+        """Records that the work queued on a stream so far uses the memory: it is not freed before
+        that work is complete."""
         cdef cai_memory_info info
         cdef Stream on
         cdef cai_error error
@@ -514,7 +519,7 @@ cdef class Memory:
         succeed(status, &error)
 
     def array(self, shape, typestr, strides=None, offset=0):
-        """Makes an `Array` of it, which holds it.
+        """Makes an `Array` of it, which keeps it alive.
 
         Parameters
         ----------
@@ -523,21 +528,21 @@ cdef class Memory:
         typestr : str or numpy.dtype
             The type of an element, as for `empty`.
         strides : sequence, optional
-            Steps, in bytes; else in C order, with the pitch of pitched memory.
+            Steps, in bytes; default: C order, with the pitch of pitched memory.
         offset : int
             Bytes to the first element.
 
         Raises
         ------
         UseError
-            If that leaves the memory.
+            If the array leaves the memory.
         StateError
             If it was freed.
         """
         return array_in(self.memory, typestr, shape, strides, offset)
 
     def share(self):
-        """Makes an `IpcHandle`, which another process opens. It keeps the memory alive.
+        """Makes an `IpcHandle`, which another process can open. It keeps the memory alive.
 
         Raises
         ------
@@ -545,7 +550,7 @@ cdef class Memory:
             For memory that cannot be shared: of another kind, of a pool that is not exportable,
             read-only, or with no bytes.
         StateError
-            If it was freed; and for a handle of the manager's that nobody could open.
+            If it was freed, or if the manager returned an invalid handle.
         """
         cdef cai_ipc_handle handle
         cdef int32_t fd = -1
@@ -565,19 +570,19 @@ cdef class Memory:
 
     @staticmethod
     def validate(address, size=0, *, device, kind="default"):
-        """Asks the driver whether memory is what somebody says it is.
+        """Checks with the driver whether memory has the stated device, kind and size.
 
         Parameters
         ----------
         address, size : int
-            Size 0 asks about the kind only.
+            Size 0 checks the kind only.
         device, kind
-            What it is said to be.
+            The stated device and kind.
 
         Raises
         ------
         CudaError
-            If it is another device's, or of another kind, or the driver does not know it.
+            If it is another device's or of another kind, or the driver does not know it.
         UseError
             If the range leaves the allocation; for address 0 with a size.
         """
@@ -629,11 +634,11 @@ cdef class Memory:
 
     # Where these are not there, Python reads the bytes as text: int() of the byte 53 is 5.
     def __int__(self):
-        """Refuses: `address` is where it lies, `size` how long it is."""
+        """Raises TypeError: use `address` or `size`."""
         raise TypeError("int() would read the bytes as text: `address` and `size` are integers")
 
     def __float__(self):
-        """Refuses, as `int()` does."""
+        """Raises TypeError, as `int()` does."""
         raise TypeError("float() would read the bytes as text: `address` and `size` are integers")
 
     def __reduce__(self):
@@ -650,7 +655,7 @@ cdef class Memory:
 
 
 cdef int place(device, stream, manager, str otherwise, cai_device *out) except -1:
-    """The device that is meant: the one that is said, the stream's, the manager's, or another."""
+    """The given device, or else the stream's, the manager's, or the default."""
     if device is None:
         if type(stream) is Stream:
             device = stream.device

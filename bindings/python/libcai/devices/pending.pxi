@@ -4,7 +4,7 @@
 # What is out, and what is pending.
 
 def usage(device):
-    """Returns what is out and what is pending on a device, a `Usage`."""
+    """Returns the allocated and the pending memory of a device, a `Usage`."""
     cdef cai_device native
     cdef cai_usage out
     cdef cai_error error
@@ -19,12 +19,12 @@ def usage(device):
 
 
 def flush(device):
-    """Frees all that is pending on a device. Nothing while that is deferred.
+    """Runs all pending frees of a device; none while they are deferred.
 
     Raises
     ------
     Exception
-        The first failure; the others are freed all the same.
+        The first failure; the other frees still run.
     """
     cdef cai_device native
     cdef cai_error error
@@ -62,8 +62,8 @@ cdef class Deferral:
 
 
 def defer_cleanup(device):
-    """A ``with`` block in which nothing that is pending on a device is freed, even if memory is
-    short; a reset does. Blocks nest.
+    """Returns a ``with`` block in which no pending free of a device runs, even if memory is short;
+    only a reset runs them. Blocks nest.
 
     Notes
     -----

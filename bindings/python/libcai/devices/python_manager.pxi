@@ -51,7 +51,7 @@ cdef bytes table_name(cls):
 
 
 cdef int leave_out(cls, cai_manager_table *table) except -1:
-    """What the class does not have is upstream's, or libcai's."""
+    """Leaves out functions that the class lacks: upstream's or libcai's are used."""
     def lacks(method):
         return not callable(getattr(cls, method, None))
     if lacks("memhostalloc"):
@@ -109,7 +109,7 @@ cdef int unlink(cai_py_link *link) except -1:
 
 
 cdef object chosen_manager(cai_manager *manager):
-    """What C made by itself, of a Python class."""
+    """The Python object of a manager that C created itself, of a Python class."""
     found = instances.get(device_object(cai_manager_device(manager)))
     if found is not None and names.get(type(found)) == cai_manager_name(manager):
         return found
@@ -117,27 +117,28 @@ cdef object chosen_manager(cai_manager *manager):
 
 
 def set_memory_manager(manager):
-    """Chooses the manager of every GPU that has none yet; stronger than the environment's
+    """Chooses the manager of every GPU that has none yet. Overrides the environment variable
     ``CAI_MEMORY_MANAGER``.
 
     Parameters
     ----------
     manager : str, type or None
         A name as `memory_manager` takes it; or a subclass of `MemoryManager`, which is called with
-        the device; None: the environment's again.
+        the device; None: use the environment again.
 
     Raises
     ------
     UseError
         For an unknown name, and a library that cannot be loaded; nothing is changed.
     TypeError
-        For what is neither a name nor such a class, and a class that has not the methods.
+        For an argument that is neither a name nor such a class, and for a class without the
+        methods.
     VersionError
-        For a library made for another version of managers.
+        For a library built for another version of managers.
 
     See Also
     --------
-    MemoryManager.install : for a manager that is there, and for GPUs that have one.
+    MemoryManager.install : for an existing manager, and for GPUs that have one.
     """
     global chosen
     cdef bytes name
@@ -174,12 +175,12 @@ cdef MemoryManager linked(void *link):
 
 cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
                     cai_block *out) except -1:
-    """Unpacks what an allocation returned. As long as it is out, it holds the manager."""
+    """Unpacks the result of an allocation. It keeps the manager alive until it is freed."""
     cdef cai_block block
     if isinstance(answer, tuple):
         if len(answer) != 3:
             raise TypeError(
-                f"{type(self).__name__} gave {shown(answer)} for memory, and neither an address nor "
+                f"{type(self).__name__} returned {shown(answer)} for memory, neither an address nor "
                 "(address, host, size)")
         address, host, length = answer
         unsigned_of(address, "address", &block.data)
@@ -207,7 +208,8 @@ cdef int give_back(MemoryManager self, int64_t blocks) except -1:
 
 
 cdef cai_status free_failed(MemoryManager self, exception, method, cai_error *error) noexcept:
-    """What a capture forbids is out still; nothing else is freed again."""
+    """Handles a failed free. A block that a capture keeps from being freed stays allocated; no
+    other is freed again."""
     cdef cai_status status = tell_of_free(self, exception, method, error)
     if status != CAI_ERR_CAPTURE and self is not None:
         give_back(self, 1)
@@ -215,7 +217,7 @@ cdef cai_status free_failed(MemoryManager self, exception, method, cai_error *er
 
 
 cdef int forget_blocks(device) except -1:
-    """The context of a GPU has been destroyed: what is out will not be freed."""
+    """The context of a GPU has been destroyed: its allocations will not be freed."""
     cdef MemoryManager manager
     for manager in list(managers.values()):
         if manager.link != NULL and manager.device == device:
@@ -368,7 +370,7 @@ cdef cai_status manager_get_memory_info(void *link, uint64_t *left, uint64_t *to
 cdef cai_status unpack_two(answer, uint64_t *first, uint64_t *second) except? CAI_ERR_STATE:
     cdef uint64_t one, two
     if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-        raise TypeError(f"a manager's method gave {shown(answer)}, and no pair of numbers")
+        raise TypeError(f"a manager's method returned {shown(answer)}, not a pair of numbers")
     given, other = answer
     unsigned_of(given, "the first number", &one)
     unsigned_of(other, "the second number", &two)

@@ -10,7 +10,7 @@ cdef dict CAPTURES = {
 
 
 cdef Stream wrap_stream(cai_stream *stream):
-    """Makes a Stream that takes one holder over."""
+    """Makes a Stream that takes over one reference."""
     cdef Stream self
     try:
         self = Stream.__new__(Stream)
@@ -23,8 +23,8 @@ cdef Stream wrap_stream(cai_stream *stream):
 
 
 cdef Stream stream_of(given, const cai_device *device):
-    """A Stream of what functions take for one, or None. `device` is where others' are; NULL: on the
-    current GPU."""
+    """A Stream of what functions accept as a stream, or None. `device` is the device of foreign
+    streams; NULL: the current GPU."""
     cdef cai_device current
     cdef uint64_t value
     if given is None or type(given) is Stream:
@@ -45,7 +45,7 @@ cdef uint64_t value_of(given) except? 0:
 
 
 cdef Stream wrapped(obj, uint64_t value, cai_device device):
-    """Makes a Stream of another library's."""
+    """Makes a Stream of another library's stream."""
     cdef cai_py_kept *kept = NULL
     cdef void (*let_go)(void *) noexcept nogil
     cdef cai_stream *made = NULL
@@ -104,7 +104,7 @@ cdef object queues = weakref.WeakValueDictionary()
 
 
 cdef int tell_of_streams() except -1:
-    """At exit: nobody asks a stream any more what its work failed with."""
+    """At exit: reports failures of work that no call has raised."""
     for stream in list(queues.values()):
         try:
             stream.busy
@@ -121,42 +121,42 @@ cdef int tell_of_streams() except -1:
 
 @cython.final
 cdef class Stream:
-    """Work in order, on a GPU or on the CPU.
+    """A queue of ordered work, on a GPU or on the CPU.
 
     Parameters
     ----------
     device : Device or str
         Where.
     mode : str
-        ``'async'``: on a GPU, independent of the legacy default stream; on the CPU, a thread of its
-        own, first in, first out. ``'sync'``: on a GPU, in order with the legacy default stream; on
-        the CPU, at once on the calling thread. ``'default'``: the legacy default stream itself; on
-        the CPU as ``'sync'``.
+        ``'async'``: on a GPU, independent of the legacy default stream; on the CPU, its own thread,
+        first in, first out. ``'sync'``: on a GPU, ordered with the legacy default stream; on the
+        CPU, at once on the calling thread. ``'default'``: the legacy default stream itself; on the
+        CPU as ``'sync'``.
     priority : int
-        0 is the default, and lower is more urgent. 0 for the CPU and for ``'default'``.
+        0 is the default, and lower is more urgent. Must be 0 for the CPU and for ``'default'``.
 
     Raises
     ------
     UseError
         For another mode or priority.
     CudaError
-        If there is no such device, or the driver refuses.
+        If there is no such device, or the driver fails.
 
     Notes
     -----
-    Streams compare by what they are, not by who wrapped them. The last reference waits for nothing:
-    what is queued still runs. ``with stream:`` makes it the thread's current one of its device;
-    at the end it is synchronised, and the one before is current again. Where a later block of the
-    device has not ended, as in another generator, that one's stays current, and after it the one
-    before both.
+    Streams are equal if they are the same stream, whatever wrapped them. Dropping the last
+    reference does not wait: queued work still runs. ``with stream:`` makes it the thread's current
+    stream of its device; at the end it is synchronised, and the previous stream is current again.
+    If a later block of the device has not ended, as in another generator, that block's stream stays
+    current, and at its end the stream before both blocks becomes current.
 
-    What fails on a stream, such as a function that raises, drops what waits there on the CPU. It is
-    raised once, by the next `enqueue` (which then queues nothing), `busy`, `synchronize`, `follow`
-    (of either stream), `Event.wait` for the stream, or end of a ``with`` block. On the CPU also by
-    the next `record` and other work that is queued there (`fill`, `copy`, `to`), and by who waits
-    for an array that the stream works on (`Array.item`, a buffer, a dict of the host's); on a GPU
-    by nobody else. What the CPU's streams have yet to raise at exit is told to `on_failure`, or else
-    to ``sys.unraisablehook``.
+    A failure of work on a stream, such as a function that raises, is raised once, by the next
+    `enqueue` (which then queues nothing), `busy`, `synchronize`, `follow` (of either stream),
+    `Event.wait` for the stream, or end of a ``with`` block. For a CPU stream it may also be raised
+    by the next `record`, by other work that is queued there (`fill`, `copy`, `to`), and by
+    functions that wait for an array that the stream works on (`Array.item`, a buffer, a dict for
+    the host). On a CPU stream the failure also drops all work queued behind it. Failures of CPU
+    streams that are left at exit go to `on_failure`, or else to ``sys.unraisablehook``.
     """
 
     cdef cai_stream *stream
@@ -194,24 +194,24 @@ cdef class Stream:
 
     @staticmethod
     def wrap(obj, device="gpu"):
-        """Makes a Stream of another library's.
+        """Makes a Stream of another library's stream.
 
         Parameters
         ----------
         obj : int or object
             1 and 2 (the default streams), a ``CUstream``, or an object with ``__cuda_stream__()``,
             ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1. It is kept alive as long as
-            libcai needs the stream, unseen by the garbage collector: an object that refers to the
-            `Stream` lives for ever. A `Stream` is returned as it is.
+            libcai needs the stream, and the garbage collector does not see that: an object that
+            refers to the `Stream` is never freed. A `Stream` is returned unchanged.
         device : Device or str
-            The stream's GPU.
+            The GPU of the stream.
 
         Raises
         ------
         InterfaceError, InterfaceTypeError
-            For what is no stream.
+            For an invalid stream.
         CudaError
-            If it is not that device's.
+            If it is not a stream of that device.
         """
         cdef cai_device native
         cdef uint64_t value
@@ -223,7 +223,7 @@ cdef class Stream:
 
     @staticmethod
     def current(device="gpu"):
-        """Returns the calling thread's current stream of a device; at first one of mode
+        """Returns the calling thread's current stream of a device; the default is a stream of mode
         ``'default'``."""
         cdef cai_device native
         device_of(device, &native)
@@ -240,13 +240,13 @@ cdef class Stream:
 
     @property
     def value(self):
-        """1, 2 or a ``CUstream``, as dicts have it; 0 for a CPU's stream."""
+        """1, 2 or a ``CUstream``, as in dicts; 0 for a CPU stream."""
         return cai_stream_value(self.stream)
 
     @property
     def __cuda_stream__(self):
         """By cuda.core's protocol: a function that returns ``(0, handle)``. AttributeError for a
-        CPU's stream."""
+        CPU stream."""
         value = cai_stream_value(self.stream)
         if value == 0:
             raise AttributeError("this libcai.Stream is the CPU's, and has no handle")
@@ -254,7 +254,7 @@ cdef class Stream:
 
     @property
     def id(self):
-        """Tells it from all streams that there ever were in this process."""
+        """An id that is unique among all streams of this process, ever."""
         cdef cai_stream_info info
         if self.number == 0:
             self.describe(&info)
@@ -270,7 +270,8 @@ cdef class Stream:
 
     @property
     def mode(self):
-        """``'default'``, ``'sync'`` or ``'async'``; of a wrapped stream, as the driver has it."""
+        """``'default'``, ``'sync'`` or ``'async'``; for a wrapped stream, as the driver reports
+        it."""
         cdef cai_stream_info info
         self.describe(&info)
         for mode, number in MODES.items():
@@ -279,36 +280,37 @@ cdef class Stream:
 
     @property
     def priority(self):
-        """0, or less where it is more urgent."""
+        """The priority; lower is more urgent."""
         cdef cai_stream_info info
         self.describe(&info)
         return info.priority
 
     @property
     def wrapped(self):
-        """Whether it is another library's."""
+        """Whether it is another library's stream."""
         cdef cai_stream_info info
         self.describe(&info)
         return info.wrapped != 0
 
     @property
     def capture(self):
-        """None; ``'active'`` if it is being captured into a graph; ``'invalidated'`` if an error has
-        ended that, and whoever captures must end it, too."""
+        """None; ``'active'`` if it is being captured into a graph; ``'invalidated'`` if an error
+        has invalidated the capture, which the capturing code must end."""
         cdef cai_stream_info info
         self.describe(&info)
         return CAPTURES.get(info.capture, "unknown")
 
     @property
     def capture_id(self):
-        """Tells the capture from others; None if there is none."""
+        """The id of the capture; None if there is none."""
         cdef cai_stream_info info
         self.describe(&info)
         return info.capture_id or None
 
     @property
     def thread_limit(self):
-        """How many threads work on a CPU's stream may use, for that work to read; 0 for a GPU."""
+        """How many threads the work on a CPU stream may use; the work must read it itself. 0 for a
+        GPU."""
         cdef cai_stream_info info
         self.describe(&info)
         return info.thread_limit
@@ -335,22 +337,22 @@ cdef class Stream:
     def enqueue(self, function):
         """Queues ``function()``.
 
-        On a CPU's stream it may do anything; if the stream's mode is not ``'async'``, it runs at
-        once. On a GPU's it runs on a thread of the driver's, once it gets the GIL: it must call
-        neither CUDA nor what does, and all later work on the stream waits for it.
+        On a CPU stream it may do anything; if the stream's mode is not ``'async'``, it runs at
+        once. On a GPU stream it runs on a thread of the driver, once it gets the GIL: it must not
+        call CUDA, directly or indirectly, and all later work on the stream waits for it.
 
         Raises
         ------
         Exception
-            What earlier work on the stream raised, or this one did if it ran at once.
+            The exception of earlier work on the stream, or of this work if it ran at once.
         CudaError
-            If the stream is being captured, or the driver refuses.
+            If the stream is being captured, or the driver fails.
         StateError
             After a reset.
 
         Notes
         -----
-        A program that ends waits for what is queued on the CPU's streams, but not for a GPU's.
+        A program that ends waits for work queued on CPU streams, but not on GPU streams.
         """
         cdef cai_py_kept *kept
         cdef cai_error error
@@ -370,8 +372,8 @@ cdef class Stream:
         succeed(status, &error)
 
     def attach(self, obj):
-        """Keeps an object alive until the stream has passed what is queued by now. In a capture,
-        the graph keeps it."""
+        """Keeps an object alive until the work queued so far is complete. In a capture, the graph
+        keeps it."""
         cdef cai_py_kept *kept = cai_py_keep(<PyObject *>obj, False)
         cdef cai_error error
         cdef cai_status status
@@ -384,12 +386,12 @@ cdef class Stream:
         succeed(status, &error)
 
     def synchronize(self):
-        """Waits until what is queued is complete, with the GIL released.
+        """Waits until the queued work is complete, with the GIL released.
 
         Raises
         ------
         Exception
-            What work on the stream raised.
+            The exception of work on the stream.
         CudaError
             If the stream is being captured, or work on the GPU has failed.
         StateError
@@ -402,10 +404,10 @@ cdef class Stream:
         succeed(status, &error)
 
     def follow(self, other):
-        """Makes later work here wait for what is queued on another stream by now.
+        """Makes later work on this stream wait for the work queued on another stream so far.
 
-        The host waits only where a GPU's stream follows one of the CPU's, or a CPU's stream that
-        works at once follows any.
+        The host waits only if a GPU stream follows a CPU stream, or if a CPU stream that works at
+        once follows any stream.
         """
         cdef cai_stream_info info
         cdef Stream leader
@@ -420,8 +422,8 @@ cdef class Stream:
         succeed(status, &error)
 
     def record(self, event=None):
-        """Puts an event behind what is queued by now, and returns it; a new one without timing, if
-        none is given."""
+        """Records an event behind the work queued so far, and returns it; a new event without
+        timing if none is given."""
         if event is None:
             event = Event(self.device)
         if type(event) is not Event:
@@ -493,7 +495,7 @@ cdef int enter_stream(Stream stream) except -1:
 
 
 cdef int leave_stream(Stream stream, exception) except -1:
-    """The exception of the block goes on, with a note if leaving fails, too."""
+    """Leaves a stream. The block's exception is kept, with a note if leaving fails, too."""
     cdef list stack = entered_here("streams")
     cdef StreamGuard self
     cdef cai_error error
@@ -522,8 +524,8 @@ cdef int leave_stream(Stream stream, exception) except -1:
 
 
 cdef int leave_what_is_over(list stack) except -1:
-    """What lay below the guard that has been left. Of another device it may be under others still,
-    and C refuses it."""
+    """Leaves the guards below the one that was left, if their blocks have ended. A guard of another
+    device may still be below others; C then refuses it."""
     cdef StreamGuard each
     for each in reversed(stack[:]):
         if each.is_over:

@@ -22,7 +22,7 @@ cdef dict KINDS_ALIKE = {
 
 
 cdef int dtype_of(given, cai_dtype *out) except -1:
-    """Unpacks a typestr, a NumPy dtype, or what NumPy takes for one."""
+    """Unpacks a typestr, a NumPy dtype, or an argument for ``numpy.dtype``."""
     cdef cai_error error
     cdef bytes text
     if not isinstance(given, str):
@@ -48,8 +48,8 @@ cdef str numpy_typestr(given):
 
 
 cdef tuple type_of(given, cai_array *out):
-    """Has `out` say the type of what `dtype_of` takes, or of a structured one. Returns what keeps its
-    descr, and the extents that NumPy adds to a shape, for a sub-array."""
+    """Sets the type of `out` from an argument of `dtype_of`, or a structured type. Returns the
+    object that keeps its descr, and the extents that NumPy adds to a shape, for a sub-array."""
     memset(out, 0, sizeof(out[0]))
     out.abi_major = CAI_ABI_MAJOR
     if not isinstance(given, str):
@@ -76,7 +76,7 @@ cdef tuple structured(numpy, dtype, cai_array *out):
 
 
 cdef int extents_of(shape, int64_t *out, str what) except -1:
-    """Unpacks a shape or strides; returns how many there are."""
+    """Unpacks a shape or strides; returns their number."""
     cdef int count = 0
     items = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if len(items) > CAI_MAX_NDIM:
@@ -128,7 +128,7 @@ cdef object held_array(cai_array *out):
 
 
 cdef object made(shape, cai_array *like, cai_device device, str kind, Stream on, manager):
-    """An array of a type, which gets the shape."""
+    """Makes an array of the type of `like`, with a shape."""
     cdef int64_t extents[64]
     cdef int32_t i
     like.ndim = extents_of(shape, extents, "shape")
@@ -160,8 +160,8 @@ cdef const cai_array *array_handle(array) except NULL:
 
 
 cdef object taken_for(array, stream):
-    """The array of an object that is to be worked on; an exporter of tensors is asked to put the
-    stream of the work in order."""
+    """The array of an object for work; an exporter of tensors is asked to order the stream of the
+    work."""
     cdef cai_stream_info info
     if isinstance(stream, Stream):
         (<Stream>stream).describe(&info)
@@ -185,25 +185,25 @@ cdef int device_under(array, cai_device *out) except -1:
 
 
 def empty(shape, typestr="<f8", *, device=None, kind="default", stream=None, manager=None):
-    """Makes an array, and leaves its elements as they are.
+    """Makes an array with uninitialised elements.
 
     Parameters
     ----------
     shape : int or sequence
         Extents, in elements.
     typestr : str or numpy.dtype
-        The type of an element, as in a dict; or what ``numpy.dtype`` takes, unless that is text:
-        structured types too, such as ``[("a", "<f4"), ("b", "<i2")]``. A sub-array adds its extents
-        to the shape, as in NumPy.
+        The type of an element, as in a dict; or an argument for ``numpy.dtype`` that is not text,
+        such as a structured type, ``[("a", "<f4"), ("b", "<i2")]``. A sub-array adds its extents to
+        the shape, as in NumPy.
     device : Device or str, optional
-        Else the stream's, or the manager's, or the CPU.
+        Default: the stream's device, or the manager's, or the CPU.
     kind : str
-        Of the memory: see `Memory`. Not ``'cuda_array'``.
+        The kind of the memory, see `Memory`. Not ``'cuda_array'``.
     stream : Stream or object, optional
-        On which the memory is allocated, and in whose order it is freed. Else the thread's current
-        one of the device.
+        The stream on which the memory is allocated, and in whose order it is freed. Default: the
+        thread's current stream of the device.
     manager : MemoryManager, optional
-        Else the device's.
+        Default: the device's manager.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def empty(shape, typestr="<f8", *, device=None, kind="default", stream=None, man
     MemoryError, UseError, CudaError
         As `Memory`.
     InterfaceError
-        For fields that a descr cannot say, such as Python's objects.
+        For fields that a descr cannot express, such as Python objects.
     """
     cdef cai_array like
     cdef cai_device native
@@ -237,38 +237,39 @@ def empty_of(tuple shape, uint64_t like, int32_t device_type, int32_t device_id)
 
 
 def zeros(shape, typestr="<f8", *, device=None, kind="default", stream=None, manager=None):
-    """Makes an array of zeros, as `empty` otherwise."""
+    """Makes an array of zeros; otherwise as `empty`."""
     array = empty(shape, typestr, device=device, kind=kind, stream=stream, manager=manager)
     return filled(array, bytes(array.itemsize), stream)
 
 
 def full(shape, value, typestr="<f8", *, device=None, kind="default", stream=None, manager=None):
-    """Makes an array of a value, as `empty` and `fill` otherwise."""
+    """Makes an array filled with a value; otherwise as `empty` and `fill`."""
     array = empty(shape, typestr, device=device, kind=kind, stream=stream, manager=manager)
     return filled(array, _scalars.pack(value, array), stream)
 
 
 def fill(array, value, *, stream=None):
-    """Sets all elements of an array, in order with whoever else uses it, and returns it. A mask stays
-    as it is.
+    """Sets all elements of an array, in order with its other uses, and returns it. A mask does not
+    change.
 
     Parameters
     ----------
     array : object
         What `asarray` takes; not read-only.
     value : object
-        A number; or what NumPy makes one element of the array's type of. For bfloat16 and float8
-        types a real number, which ml_dtypes rounds, so that none is too large: it becomes an infinity
-        or a NaN. Without ml_dtypes they are void, and take bytes of an element's size.
+        A number, or a value that NumPy converts to one element of the array's type. For bfloat16
+        and float8 types a real number, which ml_dtypes rounds: a number that is too large becomes
+        an infinity or a NaN. Without ml_dtypes these types are void, and take bytes of an element's
+        size.
     stream : Stream or object, optional
-        Of the array's device; else the thread's current one.
+        A stream of the array's device; default: the thread's current stream.
 
     Raises
     ------
     UseError
-        For a value that does not fit, and for an array that is read-only.
+        For a value that does not fit, and for a read-only array.
     TypeError, ValueError
-        For what is no value of the array's type.
+        For a value that is not of the array's type.
     """
     native = taken_for(array, stream)
     filled(native, _scalars.pack(value, native), stream)
@@ -291,29 +292,29 @@ cdef object filled(array, bytes value, stream):
 
 
 def copy(array, to=None, *, stream=None):
-    """Copies an array's elements, between any two devices, in order with whoever else uses either.
+    """Copies an array's elements, between any two devices, in order with other uses of both arrays.
 
     Parameters
     ----------
     array : object
         What `asarray` takes, of any strides.
     to : object, optional
-        Likewise, of the same shape and type, not read-only, not overlapping; else a new `Array` of
-        the same device, as `to` makes one. A mask is copied, too, to a mask of the same type: `to`
-        needs one then. If only `to` has a mask, it becomes true.
+        The destination: of the same shape and type, not read-only, not overlapping. Default: a new
+        `Array` on the same device, as `to` makes one. A mask is copied, too, to a mask of the same
+        type, which `to` must then have. If only `to` has a mask, it is set to true.
     stream : Stream or object, optional
-        Of the device of either; else the thread's current one of `to`'s device, or of `array`'s if
-        `to` is the host's.
+        A stream of the device of either array. Default: the thread's current stream of `to`'s
+        device, or of `array`'s if `to` is on the host.
 
     Returns
     -------
     object
-        `to`, or the new one.
+        `to`, or the new array.
 
     Raises
     ------
     UseError
-        If the two do not fit each other; and where a mask would be lost.
+        If the two arrays do not match, or a mask would be lost.
     """
     cdef cai_device device
     cdef Stream on
@@ -339,18 +340,18 @@ cdef int copied(source, target, Stream on) except -1:
 
 
 def to(array, device, *, kind="default", stream=None):
-    """Copies an array to a device: always to new memory, in C order, which may be written. Type,
-    byte order, and fields (``descr``) are the same. A mask is copied to one of its own type and
-    shape, in the same memory; if it broadcasts, so does the new one.
+    """Copies an array to a device: always to new, writable memory, in C order. Type, byte order,
+    and fields (``descr``) are the same. A mask is copied to a mask of the same type and shape, in
+    the same memory; if it broadcasts, so does the new one.
 
     Parameters
     ----------
     array : object
         What `asarray` takes.
     device : Device or str
-        Where to.
+        The destination device.
     kind : str
-        Of the new memory.
+        The kind of the new memory.
     stream : Stream or object, optional
         As for `copy`.
 
@@ -361,8 +362,7 @@ def to(array, device, *, kind="default", stream=None):
     Raises
     ------
     MemoryError, UseError, CudaError
-        As `empty`; `CudaError` also for a mask in memory of the pitched kinds, which have no room
-        for one.
+        As `empty`; `CudaError` also for a mask in pitched memory, which cannot hold one.
     """
     return transferred(taken_for(array, stream), device, kind, stream)
 
@@ -381,8 +381,8 @@ cdef object transferred(source, device, str kind, stream):
 
 
 def eval(array):
-    """Waits for the current stream of an array's device, and for all that is pending on the array.
-    The GIL is released. Returns the array."""
+    """Waits for the current stream of an array's device, and for all pending work on the array. The
+    GIL is released. Returns the array."""
     cdef cai_device device
     native = asarray(array)
     if array_handle(native).device_type != CAI_DEVICE_ROCM:
@@ -393,7 +393,7 @@ def eval(array):
 
 
 def item(array, index):
-    """Returns one element as a value of Python's, once what is pending on the array is complete."""
+    """Returns one element as a Python value, once pending work on the array is complete."""
     cdef int64_t indices[64]
     cdef const cai_array *native
     cdef bytes data

@@ -45,30 +45,32 @@ pub const CAI_ERR_VALUE: cai_status = -2;
 pub const CAI_ERR_TYPE: cai_status = -3;
 /// made for another ABI major, or marked with an unknown critical flag
 pub const CAI_ERR_VERSION: cai_status = -4;
-/// no memory left: the host's, or, if native is 2, the device's
+/// out of memory: of the host, or, if native is 2, of the device
 pub const CAI_ERR_MEMORY: cai_status = -5;
 /// the caller's storage is too small
 pub const CAI_ERR_STORAGE: cai_status = -6;
 /// the view asked for needs a copy
 pub const CAI_ERR_LAYOUT: cai_status = -7;
-/// lawful, but nothing that libcai can do
+/// valid, but libcai does not support it
 pub const CAI_ERR_UNSUPPORTED: cai_status = -8;
-/// the array cannot be said in that form
+/// that form cannot express the array
 pub const CAI_ERR_EXPORT: cai_status = -9;
-/// there is no CUDA driver or no device here, or it is too old
+/// there is no CUDA driver or no device, or the driver is too old
 pub const CAI_ERR_DRIVER: cai_status = -10;
 /// a driver call failed; [`cai_error.native`](cai_error::native) is its CUresult
 pub const CAI_ERR_CUDA: cai_status = -11;
-/// a stream is being captured into a graph: refused before any harm
+/// a stream is being captured into a graph: refused, and nothing has
+/// changed
 pub const CAI_ERR_CAPTURE: cai_status = -12;
-/// the memory is not the driver's, or on a device of another kind
+/// the driver does not know the memory, or it is on a device of
+/// another kind
 pub const CAI_ERR_DEVICE: cai_status = -13;
 /// the array reaches outside its allocation
 pub const CAI_ERR_BOUNDS: cai_status = -14;
 /// the arrays' streams admit no such order
 pub const CAI_ERR_ORDER: cai_status = -15;
-/// freed, reset or left already, or in a forked child: the state
-/// admits no such call
+/// the state admits no such call: freed, reset or left already, or in
+/// a forked child
 pub const CAI_ERR_STATE: cai_status = -16;
 pub const CAI_ENTRY_NONE: i32 = 0;
 /// the dict as a whole
@@ -87,12 +89,12 @@ pub const CAI_ENTRY_OFFSET: i32 = 10;
 pub const CAI_MAX_NDIM: i32 = 64;
 /// descr lists within descr lists
 pub const CAI_MAX_DESCR_DEPTH: usize = 64;
-/// fields of a descr, the nested ones too
+/// fields of a descr, nested ones included
 pub const CAI_MAX_DESCR_FIELDS: usize = 65536;
 /// bytes that hold any typestr and its NUL
 pub const CAI_TYPESTR_SIZE: usize = 32;
-/// Why a call failed: 256 bytes for ever, provided by the caller; there is nothing to free.
-/// Every function writes all of it on failure and none of it on success. Since 0.1.
+/// Why a call failed. 256 bytes, never more; the caller provides it, and there is nothing to free.
+/// Every function writes all of it on failure and nothing on success. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_error {
@@ -130,7 +132,7 @@ pub const CAI_DEVICE_CPU: i32 = 1;
 pub const CAI_DEVICE_CUDA: i32 = 2;
 /// pinned host memory
 pub const CAI_DEVICE_CUDA_HOST: i32 = 3;
-/// crosses as metadata; the functions under "Order" refuse it
+/// exchanged as metadata; the functions under "Order" refuse it
 pub const CAI_DEVICE_ROCM: i32 = 10;
 pub const CAI_DEVICE_CUDA_MANAGED: i32 = 13;
 /// the producer states that no order is needed ("stream": None)
@@ -139,13 +141,14 @@ pub const CAI_STREAM_NONE: u32 = 1;
 pub const CAI_STREAM_UNSTATED: u32 = 2;
 /// `stream` is 1, 2 or a CUstream: work may be pending there
 pub const CAI_STREAM_STREAM: u32 = 3;
-/// `stream` is a CUevent to wait for. Not one recorded in a capture:
-/// waiting would draw the consumer into it, and nothing can tell
+/// `stream` is a CUevent to wait for. It must not be recorded in a
+/// capture: waiting would draw the consumer into the capture, and
+/// libcai cannot detect that
 pub const CAI_STREAM_EVENT: u32 = 4;
 pub const CAI_EXT_NONE: u8 = 0;
-/// 2 bytes; leaves as "\<V2"
+/// 2 bytes; exported as "\<V2"
 pub const CAI_EXT_BFLOAT16: u8 = 1;
-/// 1 byte, as the other float8; leaves as "|V1"
+/// 1 byte, as the other float8 types; exported as "|V1"
 pub const CAI_EXT_FLOAT8_E4M3FN: u8 = 2;
 pub const CAI_EXT_FLOAT8_E5M2: u8 = 3;
 pub const CAI_EXT_FLOAT8_E4M3FNUZ: u8 = 4;
@@ -179,9 +182,9 @@ pub const CAI_TIME_AS: u8 = 13;
 pub struct cai_dtype {
     /// one of `b i u f c m M S U V`, or `t` for the bits of a mask
     pub kind: u8,
-    /// '\<' or '>'; '|' where order does not matter
+    /// '\<' or '>'; '|' where the order does not matter
     pub byteorder: u8,
-    /// `CAI_EXT_*`; 0 for all that a typestr can say
+    /// `CAI_EXT_*`; 0 for every type that a typestr can express
     pub ext: u8,
     /// `CAI_TIME_*`; 0 unless kind is 'm' or 'M'
     pub time_unit: u8,
@@ -247,57 +250,59 @@ const _: () = {
 };
 /// a write, or a read if the array is marked read-only
 pub const CAI_ACCESS_DEFAULT: u32 = 0;
-/// waits for kept writes only, and is kept as a read
+/// waits only for kept writes, and is kept as a read
 pub const CAI_ACCESS_READ: u32 = 1;
 /// reads or writes; refused for an array that is marked read-only
 pub const CAI_ACCESS_WRITE: u32 = 2;
-/// in [`cai_owner.used_on`](cai_owner::used_on) alone, beside one of the others: in a capture
+/// only in [`cai_owner.used_on`](cai_owner::used_on), added to one of the others: the use is in
+/// a capture
 pub const CAI_ACCESS_CAPTURED: u32 = 4;
-/// `release` gives the memory back in the order of the stream [`cai_owner.freed_on`](cai_owner::freed_on): a use that this
-/// stream waits for need not hold the release up; one that is being captured does.
+/// `release` frees the memory in the order of the stream [`cai_owner.freed_on`](cai_owner::freed_on): a use that this
+/// stream waits for need not delay the release; a use in a capture does.
 pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
-/// The producer calls [`cai_array_reclaim()`] before it writes again, so its stream need not wait
-/// when a use ends.
+/// The producer calls [`cai_array_reclaim()`] before it writes again, so its stream need not wait at
+/// the end of a use.
 pub const CAI_OWNER_RECLAIMS: u32 = 2;
-/// The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
-/// array's stream, [`cai_owner.freed_on`](cai_owner::freed_on): a use on that stream need not hold the release up. So it
-/// frees the mask after what is queued on that one's stream; what came with None, in no order.
-/// Others may have it from the exporter: who uses a view that is published with another stream, or
-/// an event, waits for that stream, too. Imports of the same memory that come with another stream
-/// do not: an exporter that says another one ("a stream upon which synchronization must take
-/// place") vouches that it comes after what was queued on the one that it said before.
+/// The memory belongs to an exporter that keeps no uses, and frees the memory in the order of the
+/// array's stream, [`cai_owner.freed_on`](cai_owner::freed_on): a use on that stream need not delay the release. It frees
+/// the mask in the order of the mask's stream, and memory that came with None in no order. The
+/// exporter may give the memory to other consumers: a use of a view that is published with another
+/// stream, or an event, waits for the array's stream, too. Imports of the same memory that come
+/// with another stream do not: an exporter that names another stream ("a stream upon which
+/// synchronization must take place") guarantees that it comes after the work queued on the stream
+/// that it named before.
 ///
-/// Imports find each other's uses by address: each use, and by [`CAI_OWNER_ARRAY_FOLLOWS`] or in a
-/// block of [`cai_array_own()`] also what is kept by [`cai_owner_used_on()`] alone. Of any other owner
-/// that is told so, all imports find it, whatever memory they are of: they wait for more than they
-/// need, and are refused in a capture while it is pending.
+/// Imports find each other's uses by address: each use, and, with [`CAI_OWNER_ARRAY_FOLLOWS`] or in a
+/// block of [`cai_array_own()`], also uses that only [`cai_owner_used_on()`] keeps. If [`cai_owner_used_on()`]
+/// keeps a use for any other owner, all imports find it, whatever their memory: they wait for more
+/// than they need, and are refused in a capture while that use is pending.
 pub const CAI_OWNER_IMPORTED: u32 = 4;
-/// The owner's block goes on with a [`cai_array`], `struct_size` bytes from its start, which stays
-/// valid as long as the block.
+/// In the owner's block a [`cai_array`] follows, `struct_size` bytes from its start. It stays valid
+/// as long as the block.
 pub const CAI_OWNER_ARRAY_FOLLOWS: u32 = 8;
-/// With [`CAI_OWNER_IMPORTED`]: the arrays' stream is not the exporter's own, but one that it was
-/// asked to put in order, as by `__dlpack__(stream=)`. Who imports the memory anew asks for
-/// another one: so uses on that stream, too, are kept for others to find. No stream is known on
-/// which work needs no event ([`cai_arrays_same_stream()`]), and none in whose order the memory is
-/// freed.
+/// With [`CAI_OWNER_IMPORTED`]: the arrays' stream is not the exporter's own, but one that the
+/// exporter was asked to put in order, as by `__dlpack__(stream=)`. Another import of the memory
+/// may ask for another stream, so uses on this stream are kept for other imports, too. No stream
+/// is known on which work needs no event ([`cai_arrays_same_stream()`]), nor one in whose order the
+/// memory is freed.
 pub const CAI_OWNER_ASKED: u32 = 16;
-/// The memory has gone before those who hold it let go of it, as by `cai_memory_free()`, or with
-/// its context by `cai_device_reset()`. It may be set at any time, by an atomic operation. Nobody
-/// gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
-/// no use of one begins, and none is copied, filled or read by the host: all that returns
-/// [`CAI_ERR_STATE`], entry data.
+/// The memory was freed while references to it remain, by `cai_memory_free()`, or with its context
+/// by `cai_device_reset()`. It may be set at any time, by an atomic operation. From then on these
+/// return [`CAI_ERR_STATE`], entry data, for its arrays: to export them as a dict, a tensor or a
+/// column, to publish or reclaim them, to begin a use, and to copy, fill or read them.
 pub const CAI_OWNER_FREED: u32 = 32;
-/// Who keeps an array alive. The producer's own block begins with it; every array in the block
-/// points to it, and comes with the same stream as the others, or its event, or None: one that is to
-/// come with another is published ([`cai_array_publish()`]). The first 24 bytes never change, in any ABI
-/// major; it grows at the tail: test struct_size before using more. 72 bytes.
+/// The owner that keeps an array alive. The producer's own block begins with it. Every array in the
+/// block points to it, and comes with the same stream as the others, an event of that stream, or
+/// None; publish an array to give it another stream ([`cai_array_publish()`]). The first 24 bytes never
+/// change, in any ABI major. It grows at the tail: test struct_size before using more. 72 bytes.
 ///
-/// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
-/// array's own stream need not know of. A producer fills in the owner of its own block
-/// by [`cai_owner_init()`], and ends the block through [`cai_owner_end()`]; or has functions of its own; or
-/// stops after `release`, and then no use is kept: two consumers are in order through the array's
-/// stream alone, so it is to have one, and not [`CAI_STREAM_NONE`], unless nobody writes it. The block
-/// of a view names the owner that it holds in `keeper` instead. Since 0.1.
+/// The members from `used_on` on keep uses of the memory: work queued on streams that the array's
+/// own stream need not wait for. A producer has three choices. It fills in the owner of its own
+/// block by [`cai_owner_init()`], and ends the block through [`cai_owner_end()`]. Or it provides functions
+/// of its own. Or its struct ends after `release`, and then no use is kept: two consumers are
+/// ordered through the array's stream alone, so the array must have a stream, not [`CAI_STREAM_NONE`],
+/// unless it is never written. The block of a view names the owner that it holds in `keeper`
+/// instead. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_owner {
@@ -305,19 +310,20 @@ pub struct cai_owner {
     pub struct_size: u32,
     /// `CAI_OWNER_*`
     pub flags: u32,
-    /// Adds one holder. Any thread, no GIL, no context; must not fail.
+    /// Adds a reference. Any thread, no GIL, no context; must not fail.
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
-    /// Takes one holder away; the last one ends the block, and may run the producer's code. Any
+    /// Releases a reference; the last release ends the block, and may run the producer's code. Any
     /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-    /// kept, the block's end is put off. It may record an event on the array's stream, but does not
-    /// ask the driver whether the uses are complete by now: [`cai_owner_pending()`] does before it, and
-    /// [`cai_drain()`] or another call after it. Where no use is kept, that code runs at once, on the
-    /// calling thread, in a capture too: who frees memory there by calls that a capture forbids allows
-    /// for that (cuThreadExchangeStreamCaptureMode).
+    /// kept, the end of the block is deferred. It may record an event on the array's stream, but does
+    /// not ask the driver whether the uses are complete; [`cai_owner_pending()`], [`cai_drain()`] and other
+    /// calls ask. If no use is kept, the producer's code runs at once, on the calling thread, in a
+    /// capture too: code that frees memory by calls that a capture forbids must allow for that
+    /// (cuThreadExchangeStreamCaptureMode).
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
-    /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
-    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's
-    /// own it is told of every use, else not of those that are in order with the array's stream.
+    /// Keeps a use: the work queued on `stream` so far reads the memory, or ([`CAI_ACCESS_WRITE`]) also
+    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. If the owner has an await_uses of
+    /// its own, it is called for every use; otherwise not for uses that are ordered with the array's
+    /// stream.
     pub used_on: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -327,15 +333,16 @@ pub struct cai_owner {
         ) -> cai_status,
     >,
     /// Makes `stream` wait for the kept uses that `access` conflicts with. As [`cai_owner_await_uses()`].
-    /// NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
-    /// when the block may end. It is told of the target, by used_on, when a view is published that
-    /// comes with another stream than the array, or that is of work on others. In captures it is
-    /// told with [`CAI_ACCESS_CAPTURED`]: a use there is for others in the same capture, and not pending
-    /// outside, as [`cai_owner_used_on()`] keeps it. One that cannot do that returns [`CAI_ERR_CAPTURE`] from
-    /// await_uses for a stream in a capture, and no use begins. It is not told of who reads a dict or
-    /// gets a tensor, and queues work on the stream that this says: users of arrays that come with
-    /// another stream do not wait for that. Read the dict anew for each reader; and before those
-    /// others, publish again, with that stream among `streams`.
+    /// NULL if and only if used_on is. An owner with an await_uses of its own keeps all uses itself,
+    /// and decides when the block may end. When a view is published that comes with another stream
+    /// than the array, or for work on other streams, used_on is called for the target. In captures it
+    /// is called with [`CAI_ACCESS_CAPTURED`]: such a use is for other streams in the same capture, and
+    /// not pending outside, see [`cai_owner_used_on()`]. An owner that cannot keep such uses returns
+    /// [`CAI_ERR_CAPTURE`] from await_uses for a stream in a capture, and no use begins. used_on is not
+    /// called for a consumer that reads a dict or gets a tensor, and queues work on the stream that it
+    /// names: uses of arrays that come with another stream do not wait for that work. Read the dict
+    /// anew for each reader; and before those other uses, publish again, with that stream among
+    /// `streams`.
     pub await_uses: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -344,21 +351,22 @@ pub struct cai_owner {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// used_on's own; NULL as long as there was no use, odd as long as none was
-    /// kept. In a view's owner the library's own, or NULL: who wraps that view in a
-    /// block of his own, which holds it, copies it with `keeper`
+    /// reserved for used_on; NULL before the first use, odd until a use is kept. In
+    /// a view's owner reserved for the library, or NULL: a block that wraps the
+    /// view, and holds it, copies this member with `keeper`
     pub uses: *mut ::core::ffi::c_void,
-    /// [`cai_this_thread()`] of the thread whose stream 2 an array of the block
-    /// came with; 0 if there is none, or it is not said
+    /// [`cai_this_thread()`] of the thread whose stream 2 an array of the block came
+    /// with; 0 if there is none, or it is not known
     pub thread: u64,
-    /// NULL; or an owner that this one holds, whose flags, used_on and so
-    /// on stand for this one's, and that has no keeper itself
+    /// NULL, or an owner that this one holds. Its flags, used_on and later
+    /// members are used in place of this owner's. It has no keeper
+    /// itself
     pub keeper: *mut cai_owner,
     /// With [`CAI_OWNER_STREAM_ORDERED`] or [`CAI_OWNER_IMPORTED`], the stream in whose order `release`
-    /// gives the memory back: 1, of the context that is current then; 2, of `thread`; or a CUstream.
-    /// 0: the one that the first array came with (not where a mask comes with another). Of an import
-    /// it is that one, or UINT64_MAX: none is known, or it is another one, and all uses hold the
-    /// release up. [`cai_array_own()`] fills it in.
+    /// frees the memory: 1, of the context that is current then; 2, of `thread`; or a CUstream. 0: the
+    /// stream that the first array came with (not valid if a mask comes with another stream). For an
+    /// import it is that stream, or UINT64_MAX if the stream is unknown or another one; then all uses
+    /// delay the release. [`cai_array_own()`] fills it in.
     pub freed_on: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -379,13 +387,14 @@ const _: () = {
     ["Offset of field: cai_owner::freed_on"]
         [::core::mem::offset_of!(cai_owner, freed_on) - 64usize];
 };
-/// An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
-/// stack. The first cache line is what a kernel needs. Zero always means absent. If abi_major
-/// is not yours, you may read bytes 0 to 15 and release the array, no more. Since 0.1.
+/// An array, with the dict's names: 128 bytes, never more; callers may keep it on the stack. The
+/// first cache line is what a kernel needs. Zero always means absent. If abi_major is not yours, you
+/// may only read bytes 0 to 15 and release the array. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_array {
-    /// [`CAI_ABI_MAJOR`] of who filled the struct; 0 is invalid
+    /// [`CAI_ABI_MAJOR`] of the code that filled the struct; 0 is
+    /// invalid
     pub abi_major: u16,
     /// [`CAI_ABI_MINOR`], likewise
     pub abi_minor: u16,
@@ -394,14 +403,15 @@ pub struct cai_array {
     /// NULL: borrowed
     pub owner: *mut cai_owner,
     /// "data", first item: the device address of the first element,
-    /// which need not be the lowest; 0 if there are no elements
+    /// which need not be the lowest address; 0 if there are no
+    /// elements
     pub data: u64,
     /// `CAI_DEVICE_*`
     pub device_type: i32,
     /// ordinal; -1: not known, see [`cai_array_locate()`]
     pub device_id: i32,
-    /// "typestr", parsed: the truth about the type. As text by
-    /// [`cai_dtype_format()`]
+    /// "typestr", parsed: the authoritative type. [`cai_dtype_format()`]
+    /// writes it as text
     pub dtype: cai_dtype,
     /// 0 to [`CAI_MAX_NDIM`]
     pub ndim: i32,
@@ -414,21 +424,22 @@ pub struct cai_array {
     pub stream: u64,
     /// `CAI_STREAM_*`
     pub stream_kind: u32,
-    /// "version" of the interface that the producer spoke. For
-    /// information: one above 3 is as good, since the flags and kinds
-    /// guard what is unknown
+    /// "version" of the producer's interface. For information only: a
+    /// version above 3 is valid, since the flags and kinds guard what
+    /// is unknown
     pub version: u32,
-    /// "mask", which has none itself; its owner is this array's, or
+    /// "mask", which has no mask itself; its owner is this array's, or
     /// NULL. NULL if all elements are valid. Of kind b, i, u, f, c or
-    /// t; as in C, what is not 0 is true, a NaN too, and a complex
-    /// number if one of its parts is
+    /// t. As in C, a value other than 0 is true, NaN too; a complex
+    /// number is true if one of its parts is
     pub mask: *const cai_array,
-    /// "descr": NULL if it says no more than typestr. On a dtype of
-    /// any kind but 't': the parts of a complex number, or what an
-    /// integer packs. Its sizes add up to the item size
+    /// "descr": NULL if it adds nothing to typestr. Allowed for a
+    /// dtype of any kind but 't': the parts of a complex number, or
+    /// the fields packed in an integer. Its sizes add up to the item
+    /// size
     pub descr: *const cai_field,
-    /// 0, as the other three; ignored if abi_minor is newer than
-    /// yours
+    /// 0, as the other three reserved members; ignored if abi_minor is
+    /// newer than yours
     pub reserved0: u64,
     /// of `descr`
     pub descr_count: u32,
@@ -475,13 +486,13 @@ const _: () = {
     ["Offset of field: cai_array::reserved3"]
         [::core::mem::offset_of!(cai_array, reserved3) - 120usize];
 };
-/// Takes a failure that can be told to nobody; the error lives during the call. Any thread, perhaps
-/// one of libcai's or of the driver's: it must neither throw, nor call the driver, nor block.
-/// Since 0.1.
+/// Receives a failure that no call can return. The error is valid during the call. It may run on
+/// any thread, including threads of libcai and of the driver: it must not throw, call the driver, or
+/// block. Since 0.1.
 pub type cai_failure_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, error: *const cai_error),
 >;
-/// What follows from shape, strides and item size. 40 bytes. Since 0.1.
+/// The layout that follows from shape, strides and item size. 40 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_layout {
@@ -516,11 +527,11 @@ pub const CAI_FORM_MISSING: u8 = 0;
 pub const CAI_FORM_NONE: u8 = 1;
 /// exactly int
 pub const CAI_FORM_INT: u8 = 2;
-/// an integer by `__index__`, a subclass of int included
+/// an integer by `__index__`; subclasses of int too
 pub const CAI_FORM_INDEX: u8 = 3;
 /// integer is 0 or 1
 pub const CAI_FORM_BOOL: u8 = 4;
-/// text: how it prints
+/// text: its printed form
 pub const CAI_FORM_FLOAT: u8 = 5;
 /// exactly str; text, length
 pub const CAI_FORM_TEXT: u8 = 6;
@@ -537,11 +548,11 @@ pub const CAI_FORM_LIST: u8 = 11;
 /// exactly dict
 pub const CAI_FORM_DICT: u8 = 12;
 pub const CAI_FORM_DICT_SUBCLASS: u8 = 13;
-/// anything else. text: how it prints, or NULL
+/// any other object. text: its printed form, or NULL
 pub const CAI_FORM_OBJECT: u8 = 14;
 /// for "mask": an object with an interface of its own
 pub const CAI_FORM_INTERFACE: u8 = 15;
-/// for the dict: no dict, but an object that has its items, as
+/// for the dict: an object that is no dict but has its items, as
 /// versions 0 and 1 of the text allowed
 pub const CAI_FORM_MAPPING: u8 = 16;
 /// `integer` is an int64 in two's complement
@@ -556,11 +567,11 @@ pub const CAI_RANGE_BEYOND: u8 = 2;
 pub struct cai_value {
     /// for INT, INDEX and BOOL, as `range` says
     pub integer: u64,
-    /// for TEXT and BYTES the contents; for what no other member can
-    /// hold a printed form, or NULL. UTF-8 is expected and checked;
-    /// NUL is not the end
+    /// for TEXT and BYTES the contents; for a value that no other
+    /// member can hold, its printed form, or NULL. UTF-8 is expected
+    /// and checked; a NUL does not end it
     pub text: *const ::core::ffi::c_char,
-    /// for TUPLE and LIST: `length` of them; NULL means that the
+    /// for TUPLE and LIST: `length` items; NULL means that the
     /// binding did not go so deep (see [`CAI_MAX_DESCR_DEPTH`])
     pub items: *const cai_value,
     /// items, or bytes of text
@@ -590,8 +601,9 @@ pub const CAI_PROTOCOL_CUDA: u32 = 0;
 /// NumPy's `__array_interface__`: device CPU, no stream
 pub const CAI_PROTOCOL_HOST: u32 = 1;
 /// The raw values of a dict. A binding only unpacks: it sets what it finds, and judges nothing.
-/// Zero it, set struct_size, dict and the entries that are there. It grows at the tail; a tail that
-/// the library is too old for must be zero. 336 bytes; none of them may be missing. Since 0.1.
+/// Zero the struct, then set struct_size, dict and the entries that the dict has. It grows at the
+/// tail; members that this library does not know must be zero. struct_size must be at least 336
+/// bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_interface {
@@ -599,7 +611,7 @@ pub struct cai_interface {
     pub struct_size: u32,
     /// `CAI_PROTOCOL_*`
     pub protocol: u32,
-    /// the dict itself: its form, and how it prints
+    /// the dict itself: its form, and its printed form
     pub dict: cai_value,
     pub shape: cai_value,
     pub typestr: cai_value,
@@ -646,15 +658,15 @@ const _: () = {
     ["Offset of field: cai_interface::mask_interface"]
         [::core::mem::offset_of!(cai_interface, mask_interface) - 328usize];
 };
-/// import: takes all whose meaning is certain, nothing else
+/// import: accepts every value whose meaning is certain
 pub const CAI_LENIENT: u32 = 0;
 /// lint for producers: the text of version 3 to the letter
 pub const CAI_STRICT: u32 = 1;
-/// a reason for the verdict
+/// reading fails for it
 pub const CAI_SEVERITY_ERROR: i32 = 1;
-/// taken, though the text says otherwise
+/// accepted, although the text forbids it
 pub const CAI_SEVERITY_WARNING: i32 = 2;
-/// lawful, but likely a mistake or hard on consumers
+/// valid, but likely a mistake, or hard for consumers
 pub const CAI_SEVERITY_ADVICE: i32 = 3;
 /// One remark on an interface. Its strings live during the callback. 48 bytes. Since 0.1.
 #[repr(C)]
@@ -668,7 +680,7 @@ pub struct cai_finding {
     pub entry: i32,
     /// axis, item or field, from 0; -1 for the whole
     pub index: i32,
-    /// what reading returns for it, if severity is ERROR; else 0
+    /// the status that reading returns for it, if severity is ERROR; else 0
     pub status: cai_status,
     /// 0
     pub reserved: u32,
@@ -698,17 +710,17 @@ const _: () = {
         [::core::mem::offset_of!(cai_finding, clause) - 32usize];
     ["Offset of field: cai_finding::text"][::core::mem::offset_of!(cai_finding, text) - 40usize];
 };
-/// Takes one finding. `context` is the caller's. Must not throw. Since 0.1.
+/// Receives one finding. `context` is the caller's. Must not throw. Since 0.1.
 pub type cai_finding_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, finding: *const cai_finding),
 >;
 /// start:stop:step on one axis
 pub const CAI_SLICE_RANGE: i32 = 1;
-/// one index, `start`; the axis goes
+/// one index, `start`; removes the axis
 pub const CAI_SLICE_INDEX: i32 = 2;
 /// a new axis of extent 1
 pub const CAI_SLICE_NEWAXIS: i32 = 3;
-/// all axes that the others leave; at most once
+/// all axes that the other items leave; at most once
 pub const CAI_SLICE_ELLIPSIS: i32 = 4;
 /// with RANGE: start is left out
 pub const CAI_SLICE_NO_START: i32 = 256;
@@ -740,38 +752,40 @@ const _: () = {
     ["Offset of field: cai_slice::reserved"]
         [::core::mem::offset_of!(cai_slice, reserved) - 28usize];
 };
-/// what the text asks for: the beginning and the end both do their part
+/// what the text requires: both the beginning and the end make streams
+/// wait
 pub const CAI_ORDER_BOTH: u32 = 0;
 /// the end does nothing
 pub const CAI_ORDER_BEGIN: u32 = 1;
-/// the beginning makes nobody wait
+/// the beginning makes no stream wait
 pub const CAI_ORDER_END: u32 = 2;
-/// neither does anything
+/// neither makes a stream wait
 pub const CAI_ORDER_NONE: u32 = 3;
 /// the host waits: at the beginning for the producers' streams, at the end
-/// for the consumer's
+/// for the consumer's stream
 pub const CAI_ORDER_HOST: u32 = 4;
-/// the consumer captures, the producer does not, and has work
-/// pending: the graph waits, at each launch, for what was pending at
-/// the beginning (and for nothing later: order each launch with a use
-/// of its own). That is work on the array's stream, or its event;
-/// kept uses must be complete. The event of a borrowed array must
-/// outlive the graph
+/// the consumer captures; the producer does not, and has work
+/// pending. Each launch of the graph waits for the work that was
+/// pending at the beginning (and for no later work: order each launch
+/// with a use of its own). That is work on the array's stream, or its
+/// event; kept uses must be complete. The event of a borrowed array
+/// must outlive the graph
 pub const CAI_USE_EXTERNAL: u32 = 1;
-/// the producer captures, the consumer does not: the consumer's stream,
-/// which must not be 1, joins the capture at the beginning, and is
-/// joined back at the end. Until the capture has ended the stream is in
-/// it: nobody else uses it, nor arrays that come with it, and both streams
-/// live. Who queues work there after the end joins it back; a further use
-/// does so at its end, where an array came with another stream of the
-/// capture and its owner is not [`CAI_OWNER_RECLAIMS`]. If one of the two
-/// streams is 2, the use is ended, or given up, on the thread that began
-/// it: elsewhere they cannot be joined, and the capture is lost (904 at
-/// cuStreamEndCapture())
+/// the producer captures; the consumer does not. The consumer's stream,
+/// which must not be 1, joins the capture at the beginning, and is joined
+/// back at the end. It stays in the capture until that ends: until then no
+/// other code may use the stream or arrays that come with it, and both
+/// streams must live. Code that queues more work there after the end must
+/// join it back; a further use does so at its end, if an array came with
+/// another stream of the capture and its owner is not [`CAI_OWNER_RECLAIMS`].
+/// If one of the two streams is 2, end or abandon the use on the thread
+/// that began it: on another thread the streams cannot be joined, and the
+/// capture is lost (904 at cuStreamEndCapture())
 pub const CAI_USE_FORK: u32 = 2;
-/// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
-/// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
-/// least. Where it ends before `flags`, a failure advises none of them. Since 0.1.
+/// Options of a use. It grows at the tail; members that this library does not know must be zero, or
+/// the call fails. NULL, or all 0 after struct_size, means the full order. 24 bytes; struct_size
+/// must be at least 8. If struct_size ends before `flags`, error messages do not suggest a flag.
+/// Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_use_options {
@@ -779,12 +793,12 @@ pub struct cai_use_options {
     pub struct_size: u32,
     /// `CAI_ORDER_*`
     pub order: u32,
-    /// `CAI_ACCESS_*`, for all the arrays; ignored if there are `accesses`
+    /// `CAI_ACCESS_*`, for all arrays; ignored if `accesses` is set
     pub access: u32,
     /// `CAI_USE_*`
     pub flags: u32,
-    /// NULL; or `CAI_ACCESS_*`, one for each array, in the place of
-    /// `access`; read during the call
+    /// NULL, or one `CAI_ACCESS_*` for each array, which replaces `access`;
+    /// read during the call
     pub accesses: *const u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -802,9 +816,9 @@ const _: () = {
     ["Offset of field: cai_use_options::accesses"]
         [::core::mem::offset_of!(cai_use_options, accesses) - 16usize];
 };
-/// Arrays in use: what the end of a use must know of its beginning. The caller's, on the stack as a
-/// rule, and not to be looked into; all 0 is a use that is not open. It may be moved, as bytes, but
-/// not copied: one of the two must be forgotten. 352 bytes; never more. Since 0.1.
+/// An open use: what its end must know of its beginning. The caller provides it, usually on the
+/// stack, and must not read its members. All 0 is a use that is not open. Its bytes may be moved but
+/// not copied: only one of the two may be used. 352 bytes; never more. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_use {
@@ -816,29 +830,29 @@ const _: () = {
     ["Alignment of cai_use"][::core::mem::align_of::<cai_use>() - 8usize];
     ["Offset of field: cai_use::state"][::core::mem::offset_of!(cai_use, state) - 0usize];
 };
-/// A framework's word on UNSTATED arrays: which stream is current where they were made. 24 bytes;
-/// it grows at the tail. Since 0.1.
+/// A framework's stream for its UNSTATED arrays: the stream that is current where they were made.
+/// 24 bytes; it grows at the tail. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_stream_provider {
     /// sizeof([`cai_stream_provider`])
     pub struct_size: u32,
-    /// 0, or the provider is refused
+    /// must be 0, or registering the provider fails
     pub reserved: u32,
-    /// Says the stream on which work on the array is pending.
+    /// Returns the stream on which work on the array is pending. \*
     ///
     /// # Arguments
     ///
     /// - `array`: valid, stream_kind UNSTATED; do not keep it
-    /// - `stream`: gets 1, 2 or a CUstream of the array's context; 0 is none, with which the call
-    ///   that asked is [`CAI_ERR_ORDER`]
+    /// - `stream`: receives 1, 2 or a CUstream of the array's context. 0 is invalid: the call that
+    ///   asked then returns [`CAI_ERR_ORDER`]
     ///
     /// # Returns
     ///
-    /// 1 if the array is the framework's own and \*stream is set; 0 to let another be asked.
-    /// 2 is the stream of the first thread that is told so of an array's owner; on others the array is
-    /// refused. Any thread, with or without the GIL; no lock is held. It must not call the functions
-    /// under "Order".
+    /// 1 if the array is the framework's own and \*stream is set; 0 to ask the next provider. 2
+    /// means the stream of the first thread for which it is returned for an array's owner; on
+    /// other threads uses of the array fail. Any thread, with or without the GIL; no lock is
+    /// held. It must not call the functions under "Order".
     pub current: ::core::option::Option<
         unsafe extern "C" fn(
             context: *mut ::core::ffi::c_void,
@@ -866,12 +880,12 @@ const _: () = {
 pub const CAI_LOCATION_HOST_ACCESSIBLE: u32 = 1;
 /// managed (unified) memory
 pub const CAI_LOCATION_MANAGED: u32 = 2;
-/// What the driver says of an array's memory. It grows at the tail. 48 bytes. Since 0.1.
+/// What the driver reports of an array's memory. It grows at the tail. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_location {
-    /// in: sizeof([`cai_location`]), at least 8. The library fills in no more
-    /// than that, nor more than it knows: zero the rest
+    /// in: sizeof([`cai_location`]), at least 8. The library fills in at most
+    /// that many bytes, and only members that it knows: zero the rest
     pub struct_size: u32,
     /// `CAI_LOCATION_*`
     pub flags: u32,
@@ -879,7 +893,7 @@ pub struct cai_location {
     pub device_type: i32,
     /// ordinal
     pub device_id: i32,
-    /// CUcontext; 0 if the memory belongs to none, as pool memory
+    /// CUcontext; 0 if the memory belongs to no context, as pool memory
     pub context: u64,
     /// of the first element, as kernels of the current context use it; may
     /// differ from `data` for registered host memory; 0 if they cannot
@@ -1020,13 +1034,13 @@ const _: () = {
     ["Offset of field: ArrowDeviceArray::reserved"]
         [::core::mem::offset_of!(ArrowDeviceArray, reserved) - 104usize];
 };
-/// Of another major, all that may be done with a tensor is to call its deleter.
+/// A version. Of a tensor of another major, only the deleter may be called.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackVersion {
     /// changes with the layout
     pub major: u32,
-    /// changes with the values that there are
+    /// changes with the set of values
     pub minor: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1111,7 +1125,7 @@ const _: () = {
     ["Offset of field: DLDataType::bits"][::core::mem::offset_of!(DLDataType, bits) - 1usize];
     ["Offset of field: DLDataType::lanes"][::core::mem::offset_of!(DLDataType, lanes) - 2usize];
 };
-/// A tensor that owns nothing, and does not say whether it may be written.
+/// A tensor that owns nothing, and does not tell whether it may be written.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLTensor {
@@ -1140,7 +1154,7 @@ const _: () = {
     ["Offset of field: DLTensor::byte_offset"]
         [::core::mem::offset_of!(DLTensor, byte_offset) - 40usize];
 };
-/// A tensor that owns its memory: the form of before 1.0, which cannot say that it is read-only.
+/// A tensor that owns its memory: the struct used before 1.0, which has no read-only flag.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLManagedTensor {
@@ -1192,7 +1206,7 @@ const _: () = {
     ["Offset of field: DLManagedTensorVersioned::dl_tensor"]
         [::core::mem::offset_of!(DLManagedTensorVersioned, dl_tensor) - 32usize];
 };
-/// Makes a tensor of the producer's; 0 on success, else `set_error` was called.
+/// Allocates a tensor by the producer; returns 0 on success, else has called `set_error`.
 pub type DLPackManagedTensorAllocator = ::core::option::Option<
     unsafe extern "C" fn(
         prototype: *mut DLTensor,
@@ -1207,8 +1221,8 @@ pub type DLPackManagedTensorAllocator = ::core::option::Option<
         >,
     ) -> ::core::ffi::c_int,
 >;
-/// Exports a Python object. As the next four: 0 on success, else -1 and a Python exception; the
-/// stream is nobody's affair but the caller's, see [`DLPackCurrentWorkStream`].
+/// Exports a Python object. Like the next four, it returns 0 on success, else -1 with a Python
+/// exception set. It orders no stream: the caller must, see [`DLPackCurrentWorkStream`].
 pub type DLPackManagedTensorFromPyObjectNoSync = ::core::option::Option<
     unsafe extern "C" fn(
         py_object: *mut ::core::ffi::c_void,
@@ -1222,7 +1236,7 @@ pub type DLPackDLTensorFromPyObjectNoSync = ::core::option::Option<
         out: *mut DLTensor,
     ) -> ::core::ffi::c_int,
 >;
-/// Says on which stream the producer works now; NULL is the legacy default stream.
+/// Returns the producer's current stream; NULL is the legacy default stream.
 pub type DLPackCurrentWorkStream = ::core::option::Option<
     unsafe extern "C" fn(
         device_type: DLDeviceType,
@@ -1230,14 +1244,14 @@ pub type DLPackCurrentWorkStream = ::core::option::Option<
         out_current_stream: *mut *mut ::core::ffi::c_void,
     ) -> ::core::ffi::c_int,
 >;
-/// Makes a Python object of a tensor, which it takes over.
+/// Makes a Python object from a tensor, and takes over the tensor.
 pub type DLPackManagedTensorToPyObjectNoSync = ::core::option::Option<
     unsafe extern "C" fn(
         tensor: *mut DLManagedTensorVersioned,
         out_py_object: *mut *mut ::core::ffi::c_void,
     ) -> ::core::ffi::c_int,
 >;
-/// What is the same in every version of [`DLPackExchangeAPI`].
+/// The members that are the same in every version of [`DLPackExchangeAPI`].
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPIHeader {
@@ -1256,10 +1270,10 @@ const _: () = {
     ["Offset of field: DLPackExchangeAPIHeader::prev_api"]
         [::core::mem::offset_of!(DLPackExchangeAPIHeader, prev_api) - 8usize];
 };
-/// A type's functions for exchange without Python: a static table in a capsule of the name
-/// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
-/// `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int,
-/// since any number may be there.
+/// A type's functions for exchange without Python calls: a static table in a capsule named
+/// "dlpack_exchange_api", in the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 the
+/// attribute was `__c_dlpack_exchange_api__`, and some libraries store the address there as an int.
+/// libcai accepts no int, since it may be any number.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPI {
@@ -1290,7 +1304,7 @@ const _: () = {
     ["Offset of field: DLPackExchangeAPI::current_work_stream"]
         [::core::mem::offset_of!(DLPackExchangeAPI, current_work_stream) - 48usize];
 };
-/// Where work on an array is pending: what the dict says in "stream" and in "data"\[1]. Since 0.1.
+/// Where work on an array is pending: the dict's "stream" and "data"\[1]. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_exchange_order {
@@ -1312,29 +1326,29 @@ const _: () = {
     ["Offset of field: cai_exchange_order::flags"]
         [::core::mem::offset_of!(cai_exchange_order, flags) - 12usize];
 };
-/// A type's functions. Grows at its end. Since 0.1.
+/// A type's functions. It grows at the tail. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_exchange_api {
     /// bytes that the type filled in, at least 16
     pub struct_size: u32,
-    /// [`CAI_ABI_MAJOR`] as it was compiled, then the minor. Of another major:
+    /// [`CAI_ABI_MAJOR`] at compile time, and the minor. Of another major
     pub abi_major: u16,
     /// no more than the first 16 bytes may be read
     pub abi_minor: u16,
     /// the same for an older major, or NULL
     pub older: *const cai_exchange_api,
-    /// Describes the object's array, which stays the object's: valid until the caller gives back its
-    /// reference to the object, or the object is changed, by whatever thread. So whoever needs the
-    /// array beyond the call keeps the reference, and relies on nobody giving the object other memory
-    /// meanwhile, as users of the object itself do; or asks `own`.
+    /// Describes the object's array, which the object still owns. The description is valid until the
+    /// caller releases its reference to the object, or any thread changes the object. A consumer that
+    /// needs the array beyond the call must keep the reference, and rely on other code not giving the
+    /// object other memory meanwhile, as users of the object itself do; or call `own`.
     ///
     /// # Arguments
     ///
-    /// - `out`: all of it is written: as for [`cai_array_validate()`], with `owner` NULL. It
-    ///   points to `dims`, or to what the object has, if no thread can change that before
-    ///   the caller has copied it
-    /// - `dims`: 2 \* [`CAI_MAX_NDIM`] elements of the caller's, not initialised: room for `shape` and
+    /// - `out`: all of it is written, valid by [`cai_array_validate()`], with `owner` NULL. It points
+    ///   into `dims`, or into the object if no thread can change that part before the
+    ///   caller has copied it
+    /// - `dims`: the caller's 2 \* [`CAI_MAX_NDIM`] uninitialised elements: room for `shape` and
     ///   `strides`
     pub describe: ::core::option::Option<
         unsafe extern "C" fn(
@@ -1343,34 +1357,34 @@ pub struct cai_exchange_api {
             dims: *mut i64,
         ) -> i32,
     >,
-    /// Says where work on the object's array is pending, and whether it may be written. For a type
-    /// that has DLPack's table and not `describe`.
+    /// Returns where work on the object's array is pending, and whether the array may be written. For
+    /// a type that has DLPack's table and not `describe`.
     pub order: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut cai_exchange_order) -> i32,
     >,
-    /// Is told that work on the array was queued on `stream`, up to now, by somebody else. The type
-    /// keeps such uses, and waits for them before it works on the memory or gives it to another array;
-    /// that the object ends first changes nothing.
+    /// Called after a consumer has queued work on the array on `stream`. The type must keep such
+    /// uses, and wait for them before it works on the memory or reuses it for another array, even if
+    /// the object ends first.
     ///
     /// # Arguments
     ///
-    /// - `stream`: 1, 2 or a CUstream, of the context that is current
+    /// - `stream`: 1, 2 or a CUstream, of the current context
     /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     pub used: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, stream: u64, access: u32) -> i32,
     >,
-    /// Hands out an owned array, with one holder, which is the caller's. The array is valid until its
-    /// last holder lets go, on any thread, attached or not; nobody needs a reference to the object for
-    /// that. Without `own`, `describe` and a reference to the object do as well.
+    /// Returns an owned array; the caller owns one reference. The array is valid until its last
+    /// reference is released, on any thread, attached or not, without a reference to the object. If
+    /// `own` is NULL, use `describe` and keep a reference to the object.
     pub own: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut *mut cai_array) -> i32,
     >,
-    /// Makes an object of the type of an array.
+    /// Makes an object of the type from an array.
     ///
     /// # Arguments
     ///
-    /// - `array`: owned; a holder is taken over on success, and stays the caller's on failure. The
-    ///   object lets go of it when it ends
+    /// - `array`: owned; the object takes over one reference on success, which stays the caller's
+    ///   on failure. The object releases it when it ends
     /// - `out`: a new reference, to a PyObject
     pub wrap: ::core::option::Option<
         unsafe extern "C" fn(array: *mut cai_array, out: *mut *mut ::core::ffi::c_void) -> i32,
@@ -1410,11 +1424,12 @@ functions! {
     /// Returns the dict's key for a `CAI_ENTRY_*`, such as "shape"; "interface" for the dict as a whole;
     /// "" for any other value. The string is static. Since 0.1.
     pub fn cai_entry_name(entry: i32) -> *const ::core::ffi::c_char;
-    /// Sets who hears of failures that can be told to nobody; NULL, as at first: nobody.
+    /// Sets the hook that receives failures that no call can return. NULL, the default, drops them.
     ///
     /// # Arguments
     ///
-    /// - `hook`: its code and its context must stay for the life of the process
+    /// - `hook`: the function; its code and its context must stay valid for the life of the
+    ///   process
     ///
     /// # Returns
     ///
@@ -1426,15 +1441,15 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient
-    /// reading does, a missing byte order, '=' and '|' (all meaning the host's), and zeros before a
-    /// number.
+    /// Parses a typestr. Accepts what the text and NumPy's array interface allow. Like lenient reading,
+    /// it also accepts a missing byte order, '=' and '|' (all three mean the host's order), and leading
+    /// zeros in a number.
     ///
     /// # Arguments
     ///
     /// - `typestr`: UTF-8, need not end in NUL
     /// - `length`: bytes of it
-    /// - `out`: the type. Bits are taken as "|t1"; any other number of them is refused
+    /// - `out`: the type. Bits are accepted as "|t1" only
     ///
     /// # Returns
     ///
@@ -1452,11 +1467,11 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `out`: [`CAI_TYPESTR_SIZE`] bytes; gets the text and its NUL
+    /// - `out`: [`CAI_TYPESTR_SIZE`] bytes; receives the text and its NUL
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] (entry typestr) if the type is none; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] (entry typestr) if the type is invalid; [`CAI_ERR_ARGUMENT`].
     ///
     /// The text, "typestr". Since 0.1.
     pub fn cai_dtype_format(
@@ -1464,7 +1479,7 @@ functions! {
         out: *mut ::core::ffi::c_char,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Computes the layout of an array. Trusts nothing: every product and sum is checked.
+    /// Computes the layout of an array. Checks every product and sum for overflow.
     ///
     /// # Returns
     ///
@@ -1478,14 +1493,14 @@ functions! {
         out: *mut cai_layout,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the address by which the host uses an array. Pinned memory may have two: an array of it
-    /// goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
-    /// by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
-    /// context is current; none is made for it. What is pending is not waited for.
+    /// Returns the address by which the host uses an array. Pinned memory may have two addresses:
+    /// `data` is the device's, as kernels use it; tensors, columns and libcai's own host work use the
+    /// host's. For memory that libcai did not allocate, libcai asks the driver, if there is one, in the
+    /// current context; it makes no context for that. It does not wait for pending work.
     ///
     /// # Arguments
     ///
-    /// - `out`: gets the address of the first element; 0 if there are no elements
+    /// - `out`: receives the address of the first element; 0 if there are no elements
     ///
     /// # Returns
     ///
@@ -1499,38 +1514,38 @@ functions! {
         out: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Judges a struct that someone else filled in: prefix, critical flags, reserved words, kinds, null
-    /// pointers, dimensions, sizes and extents, the mask and the descr. Reads everything the struct
-    /// points to, so the pointers themselves must be good. It never asks the driver. A mask may be
-    /// judged by itself; so kind 't' is lawful here, though no dict may have it but a mask's.
+    /// Validates a struct that other code filled in: prefix, critical flags, reserved words, kinds,
+    /// null pointers, dimensions, sizes and extents, the mask and the descr. It reads everything the
+    /// struct points to, so the pointers themselves must be valid. It never asks the driver. A mask may
+    /// be validated by itself, so kind 't' is valid here; in a dict only a mask may have it.
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`], which names the entry; [`CAI_ERR_VERSION`] for another ABI major or
-    /// an unknown critical flag; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_VERSION`] for another ABI major or an
+    /// unknown critical flag; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_array_validate(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    /// Returns how many bytes of storage [`cai_interface_read()`] needs at most for this interface, which
-    /// may be 0; and 0 if `in` is NULL, or if its struct_size or that of mask_interface is none that
-    /// this library can read. It judges nothing else. Since 0.1.
+    /// Returns the number of bytes of storage that [`cai_interface_read()`] needs at most for this
+    /// interface; it may be 0. Returns 0 too if `in` is NULL, or if this library cannot read its
+    /// struct_size or that of mask_interface. It judges nothing else. Since 0.1.
     pub fn cai_interface_storage(in_: *const cai_interface) -> u64;
-    /// Reads an interface: the one place where the text is judged.
+    /// Reads an interface, and is the one place that applies the rules of the text.
     ///
     /// # Arguments
     ///
     /// - `in`: the raw values
     /// - `mode`: [`CAI_LENIENT`] or [`CAI_STRICT`]
-    /// - `on_finding`: takes every finding, the errors first noticed first; may be NULL. Without it
-    ///   reading ends at the first error
+    /// - `on_finding`: receives every finding; errors come in the order in which they are found. May
+    ///   be NULL: then reading ends at the first error
     /// - `context`: for on_finding; may be NULL
     /// - `storage`: holds shape, strides, descr and mask; aligned to 8 bytes. May be NULL
     ///   if storage_size is 0
-    /// - `storage_size`: bytes; [`cai_interface_storage(in)`](cai_interface_storage) always suffice. Contents are unspecified
+    /// - `storage_size`: bytes; [`cai_interface_storage(in)`](cai_interface_storage) is always enough. Contents are unspecified
     ///   after a failure
-    /// - `out`: a borrowed array: it points into `storage`, and to nothing of `in`. Its device
-    ///   is CUDA with id -1, or CPU with id 0. An array without elements gets data 0.
-    ///   Stream 0 becomes 1, UNSTATED stands for a version below 3 that gives none
+    /// - `out`: a borrowed array that points into `storage`, never into `in`. Its device is
+    ///   CUDA with id -1, or CPU with id 0. An array without elements gets data 0.
+    ///   Stream 0 becomes 1. A version below 3 without a stream becomes UNSTATED
     ///
     /// # Returns
     ///
@@ -1548,38 +1563,39 @@ functions! {
         out: *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Returns how many bytes of storage [`cai_interface_write()`] needs for this array; 0 if `array` is
-    /// NULL, or not valid by [`cai_array_validate()`]. Since 0.1.
+    /// Returns the number of bytes of storage that [`cai_interface_write()`] needs for this array; 0 if
+    /// `array` is NULL, or [`cai_array_validate()`] rejects it. Since 0.1.
     pub fn cai_interface_write_storage(array: *const cai_array) -> u64;
-    /// Says an array as the values of a dict: the reverse of [`cai_interface_read()`]. Strides are NONE if
-    /// and only if the array is C-contiguous; an UNSTATED stream leaves as what a provider says,
-    /// or as 1; a mask leaves as
-    /// mask_interface; trivial descr is left out. A mask may be written by itself.
-    /// A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
-    /// waits for that.
+    /// Writes an array as the values of a dict: the reverse of [`cai_interface_read()`]. Strides are NONE
+    /// if and only if the array is C-contiguous. For an UNSTATED stream the dict names the stream that a
+    /// provider returns, or 1. A mask is written as mask_interface, and a trivial descr is left out. A
+    /// mask may be written by itself. A dict cannot name pending work of CPU streams (cai/device.h) on
+    /// the memory: the host waits for that work.
     ///
-    /// The stream that is said comes after the uses that the owner has kept: where it does not by
-    /// itself, it is made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader.
-    /// From then on users of the owner's arrays that come with another stream wait for it, unless the
+    /// The dict's stream comes after the uses that the owner has kept: where it does not already, it is
+    /// made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader. From then on,
+    /// uses of the owner's arrays that come with another stream wait for the dict's stream, unless the
     /// owner has an await_uses of its own.
     ///
     /// # Arguments
     ///
-    /// - `array`: valid; its device CPU gives [`CAI_PROTOCOL_HOST`], any other CUDA
+    /// - `array`: valid; on the CPU it is written as [`CAI_PROTOCOL_HOST`], else as
+    ///   [`CAI_PROTOCOL_CUDA`]
     /// - `version`: 3, or 2, which has no "stream": then the array's stream must be NONE or
-    ///   UNSTATED (synchronise, and say NONE in a copy of the struct)
+    ///   UNSTATED (synchronise, and set NONE in a copy of the struct)
     /// - `storage`: aligned to 8 bytes; holds the items of the values
-    /// - `storage_size`: bytes; [`cai_interface_write_storage(array)`](cai_interface_write_storage) suffice
-    /// - `out`: struct_size set by the caller: no more than that is written. Points into
+    /// - `storage_size`: bytes; [`cai_interface_write_storage(array)`](cai_interface_write_storage) is enough
+    /// - `out`: the caller sets struct_size, and no more than that is written. Points into
     ///   `storage`, `array` and what the array points to
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`] if a dict cannot say it: an event, a stream in version 2, a
-    /// device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
-    /// has kept uses or told a stream, or another import of the memory has (publish it);
+    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`] if a dict cannot express the array: an event, a stream in
+    /// version 2, a device that is neither CPU nor CUDA, another thread's stream 2, and NONE
+    /// where the owner has kept uses or was told of a stream, or another import of the memory
+    /// has (publish it);
     /// [`CAI_ERR_STORAGE`]; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_VALUE`] and
-    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; and, where the stream has to
+    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; where the stream has to
     /// wait, as [`cai_array_publish()`]. The text, "Python Interface Specification". Since 0.1.
     pub fn cai_interface_write(
         array: *const cai_array,
@@ -1589,21 +1605,22 @@ functions! {
         out: *mut cai_interface,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an owned array: one block, one allocation, that holds copies of the dims, the mask and
-    /// the descr, and calls `release` when its last holder lets go. The memory of the array
-    /// itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
-    /// reserved words of a newer minor, are left out; so they are of a view.
+    /// Makes an owned array in one allocation that holds copies of the dims, the mask and the descr,
+    /// and that calls `release` when its last reference is released. The memory of the array itself is
+    /// not copied. The copy has this library's ABI minor: unknown advisory flags and the reserved words
+    /// of a newer minor are left out, as in a view.
     ///
     /// # Arguments
     ///
-    /// - `borrowed`: valid; its owner, if any, is neither retained nor released, and uses of the two
-    ///   owners do not find each other: of an array that has one, make a view
-    ///   ([`cai_array_slice()`] with no items)
-    /// - `release`: runs once, on whatever thread lets go last, with no lock held, or later, as
-    ///   [`cai_owner.release`](cai_owner::release) says; may be NULL
+    /// - `borrowed`: valid. Its owner, if any, is neither retained nor released, and uses kept by the
+    ///   one owner are not seen by the other: for an array that has an owner, make a view
+    ///   instead ([`cai_array_slice()`] with no items)
+    /// - `release`: runs once, with no lock held, on the thread that releases the last reference, or
+    ///   later, see [`cai_owner.release`](cai_owner::release); may be NULL
     /// - `context`: for release. On success it belongs to the array; on failure it stays the
     ///   caller's, and `release` is not called
-    /// - `out`: the owned array, with one holder; end with [`cai_array_release()`](crate::cai_array_release)
+    /// - `out`: the owned array; the caller owns one reference; release it with
+    ///   [`cai_array_release()`](crate::cai_array_release)
     ///
     /// # Returns
     ///
@@ -1621,16 +1638,16 @@ functions! {
     /// Makes a view as Python's `a[...]` does: ranges are clipped, an index out of range is an error,
     /// missing items mean whole axes.
     ///
-    /// A view is an owned array whose owner holds the one it was made of; the memory, stream, descr and
-    /// read-only mark are the same. A mask is viewed likewise, and if it cannot be, the error's entry is
-    /// mask; a mask of bits cannot be, unless shape and elements stay as they are. On failure nothing is
-    /// held.
+    /// A view is an owned array whose owner holds a reference to the original array; the memory, stream,
+    /// descr and read-only mark are the same. The mask is viewed likewise; if it cannot be, the call
+    /// fails with the entry mask. A mask of bits cannot be viewed, unless shape and elements stay the
+    /// same. On failure no reference is added.
     ///
     /// # Arguments
     ///
     /// - `array`: owned (a borrowed array cannot be held)
     /// - `slices`: `count` items; may be NULL if count is 0
-    /// - `out`: an owned array with one holder
+    /// - `out`: an owned array; the caller owns one reference
     ///
     /// # Returns
     ///
@@ -1650,7 +1667,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `shape`: `ndim` extents, elements; one may be -1, and is then computed; may be NULL if ndim
+    /// - `shape`: `ndim` extents, elements; one may be -1: then it is computed; may be NULL if ndim
     ///   is 0
     ///
     /// # Returns
@@ -1675,7 +1692,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// also [`CAI_ERR_ARGUMENT`] if an axis is out of range or comes twice.
+    /// also [`CAI_ERR_ARGUMENT`] if an axis is out of range or repeated.
     ///
     /// Since 0.1.
     pub fn cai_array_transpose(
@@ -1703,65 +1720,68 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Before work on `stream` reads or writes the arrays: makes the stream wait for what their
-    /// producers have pending, their masks' too, and for kept uses that conflict with the access. One
-    /// event record and one wait for each distinct producer stream, one wait for each kept use that none
-    /// of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
-    /// the legacy stream and a blocking stream of one context are in order anyway. The host never waits
-    /// (but for [`CAI_ORDER_HOST`]), and is no stream: `stream` may be idle, so that a host that waits for
-    /// it has not waited for the arrays. UNSTATED is what [`cai_provide_streams()`] made it, else the legacy
-    /// stream of the array's device.
+    /// Begins a use. Call it before work on `stream` reads or writes the arrays. It makes the stream
+    /// wait for the producers' pending work on the arrays and their masks, and for kept uses that
+    /// conflict with the access. It takes one event record and one wait for each distinct producer
+    /// stream, and one wait for each kept use that these do not cover. It takes none for `stream`
+    /// itself, for NONE, for empty arrays, for host arrays, and where the legacy stream and a blocking
+    /// stream of one context are ordered by the driver. The host does not wait (except with
+    /// [`CAI_ORDER_HOST`]). To wait for `stream` is not to wait for the arrays: `stream` may be idle.
+    /// UNSTATED means the stream that a provider returns ([`cai_provide_streams()`]), else the legacy stream
+    /// of the array's device.
     ///
-    /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
-    /// the other has ended; readers may. A mask is used as its array is: who writes elements may mark
-    /// them as valid. One that is read-only itself is read. Who leaves it to its readers uses the array
-    /// without it.
+    /// Queue the work on `stream`, and on no other stream. Uses that conflict must not overlap: begin
+    /// one after the other has ended. Readers may overlap. A mask is used with the access of its array,
+    /// since a writer of elements may mark them as valid; a mask that is read-only is only read. To
+    /// write elements and not wait for the mask's readers, pass the array without its mask.
     ///
-    /// What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
-    /// host does, and is told what it failed with, once; it is [`CAI_ERR_STATE`] in a forked child. The
-    /// thread of such a stream does not wait for its own.
+    /// No GPU stream can wait for pending work of CPU streams (cai/device.h): the host waits for it, and
+    /// the call returns its failure, once; in a forked child it returns [`CAI_ERR_STATE`]. The thread of a
+    /// CPU stream does not wait for that stream's own work.
     ///
-    /// 1 and 2 mean, for an array, the context of its memory (a pool's has none: then the primary one of
-    /// its device if that is active, else the current one if it is on that device); for `stream`, the
-    /// current context. Where none is current, [`cai_arrow_write()`] takes it for one of the array's. A 2 is
-    /// valid on the thread that said it only.
+    /// For an array, 1 and 2 mean streams of the context of its memory. A pool's memory has no context:
+    /// then they mean the primary context of its device if that is active, else the current context if
+    /// it is on that device. For `stream`, they mean the current context; if none is current,
+    /// [`cai_arrow_write()`] uses the array's context. A 2 is valid only on the thread that named it.
     ///
     /// Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
-    /// with nothing pending needs no order (the launch's place is the caller's affair); one with work
-    /// pending is refused, see [`CAI_USE_EXTERNAL`]. If only the producer does, see [`CAI_USE_FORK`]. No
-    /// capture is ever invalidated.
+    /// with nothing pending needs no order (the caller orders the launch); with work pending, the call
+    /// fails, see [`CAI_USE_EXTERNAL`]. If only the producer captures, see [`CAI_USE_FORK`]. No capture is
+    /// ever invalidated.
     ///
-    /// The environment relaxes it, read once: `CAI_SYNC`=0 makes every order but [`CAI_ORDER_HOST`]
-    /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED. `CAI_TRACE`=1 prints
-    /// each edge that a function under "Order" makes or leaves out, and why, to stderr.
+    /// The environment relaxes this; it is read once. `CAI_SYNC`=0 turns every order except
+    /// [`CAI_ORDER_HOST`] into [`CAI_ORDER_NONE`]. `CAI_NONE`=legacy treats NONE as UNSTATED. `CAI_TRACE`=1 prints
+    /// each edge that a function under "Order" makes or leaves out to stderr, and why.
     ///
-    /// Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own,
-    /// which leaks otherwise. With [`CAI_ORDER_BEGIN`], and without [`CAI_USE_FORK`], there is nothing to end.
-    /// Hold the arrays till then: the use takes no reference.
+    /// Call one of the next three functions in the end; otherwise a use of more than 8 arrays leaks
+    /// memory. With [`CAI_ORDER_BEGIN`], and without [`CAI_USE_FORK`], there is nothing to end. Keep
+    /// references to the arrays until then: the use takes none.
     ///
     /// # Arguments
     ///
-    /// - `use`: gets the open use, whatever it was before; on failure one that is not open
-    /// - `arrays`: `count` arrays; may be NULL if count is 0; the structs need not stay
-    /// - `stream`: the consumer's: 1, 2 or a CUstream, which must live until the use is over, also
-    ///   where it is finished or abandoned: its handle may recur as another stream's
+    /// - `use`: receives the open use; its previous contents do not matter. On failure it is not
+    ///   open
+    /// - `arrays`: `count` arrays; may be NULL if count is 0. The structs need not outlive the call
+    /// - `stream`: the consumer's: 1, 2 or a CUstream. It must live until the use is ended, finished
+    ///   or abandoned: the driver may give its handle to another stream
     /// - `options`: may be NULL
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if a capture allows no such order (the streams are asked first,
-    /// and nothing has happened); [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`], after which some of the waits
-    /// may stand; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
-    /// [`CAI_ERR_ORDER`] for a 2 of another thread, for an array of which a provider says stream 0,
-    /// and for one that came with an event, and whose owner keeps no uses, since no end is
-    /// possible (but for [`CAI_ORDER_BEGIN`], after which [`cai_array_release_on()`] is due, and
-    /// [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to a read-only array; [`CAI_ERR_VALUE`] and
+    /// and nothing has changed); [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`], after which some of the waits
+    /// may be queued; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
+    /// [`CAI_ERR_ORDER`] for a 2 of another thread, for an array for which a provider returned
+    /// stream 0, and for an array that came with an event and whose owner keeps no uses, since
+    /// no end is possible (except with [`CAI_ORDER_HOST`], and with [`CAI_ORDER_BEGIN`], after which
+    /// [`cai_array_release_on()`] is required); [`CAI_ERR_VALUE`] for a write to a read-only array;
+    /// [`CAI_ERR_VALUE`] and
     /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_STATE`] if the memory was freed;
-    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for
-    /// stream 0, for 1 or 2 if no context is current, for 2 (entry stream) if a green one is, which has
-    /// none, and for a variable of the environment that has an invalid value. [`cai_error.index`](cai_error::index) is the
-    /// array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order,
-    /// before the work or after it. The text, "Synchronization". Since 0.1.
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
+    /// current, for 2 (entry stream) if a green context is current, which has no stream 2, and
+    /// for an environment variable with an invalid value. [`cai_error.index`](cai_error::index) is the array, or -1
+    /// for the consumer's stream. The driver is neither needed nor loaded if no array needs
+    /// order, before or after the work. The text, "Synchronization". Since 0.1.
     pub fn cai_use_begin(
         use_: *mut cai_use,
         arrays: *const *const cai_array,
@@ -1770,32 +1790,33 @@ functions! {
         options: *const cai_use_options,
         error: *mut cai_error,
     ) -> cai_status;
-    /// After work on the stream was queued: makes every producer stream wait for it, after reads too,
-    /// so that the producer may write, free or reuse the memory in its own order; and lets the owners
-    /// keep the use. One event record in all. Any thread, unless the stream or a producer's is 2: then
-    /// the one that began.
+    /// Ends a use. Call it after the work on the stream was queued. It makes every producer stream wait
+    /// for the work, after reads too, so that the producer may write, free or reuse the memory in its
+    /// own order; and it lets the owners keep the use. It takes one event record in all. Any thread may
+    /// call it, unless the stream or a producer's is 2: then only the thread that began the use.
     ///
-    /// If one producer cannot be ordered, since its stream is being captured, say, the others still are;
-    /// its owner keeps the use; and the first failure is returned. Call it again once the capture has
-    /// ended, or let the producer reclaim. In a consumer's capture nothing is done if one of them cannot
-    /// be ordered; nor where the stream is being captured by now, and was not at the beginning: end the
-    /// use once that capture has ended. A beginning that needed no order has not asked: where all arrays
-    /// came with `stream`, the end fails only if one of the owner's has been published with another
-    /// stream since, and not within that capture. What [`CAI_USE_FORK`] has taken into a capture is joined
-    /// back on every path, but for a 2 on another thread than that which began.
+    /// If one producer cannot be ordered, for example since its stream is being captured, the others
+    /// still are; its owner keeps the use, and the call returns the first failure. Call it again once
+    /// the capture has ended, or let the producer reclaim. In a consumer's capture the call does nothing
+    /// if one producer cannot be ordered. It does nothing either if the stream is being captured now and
+    /// was not at the beginning: end the use once that capture has ended. A beginning that needed no
+    /// order has not asked whether the stream captures: where all arrays came with `stream`, the end
+    /// fails only if an array of an owner has since been published with another stream, outside that
+    /// capture. A stream that [`CAI_USE_FORK`] has taken into a capture is joined back on every path,
+    /// except a 2 on another thread than the one that began.
     ///
-    /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
+    /// Every owner that has `used_on` keeps the use, with that event, except where the array's stream
     /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`,
-    /// and in a capture. It is kept all the same where arrays of the owner come with different streams,
-    /// and where a blocking stream, or 2, uses an array of stream 1. What is not kept marks the array's
-    /// stream, on which the last release records an event. If the owner is [`CAI_OWNER_RECLAIMS`], the
-    /// array's stream does not wait. Where nobody keeps the use of an array of stream 1, stream 1 waits
-    /// for a blocking one, too: a barrier for its context. In a capture, uses that conflict come after
-    /// each other where the owner keeps uses.
+    /// and in a capture. The owner keeps it even so where its arrays come with different streams, and
+    /// where a blocking stream, or 2, uses an array of stream 1. A use that is not kept marks the
+    /// array's stream, on which the last release records an event. If the owner is [`CAI_OWNER_RECLAIMS`],
+    /// the array's stream does not wait. Where no owner keeps the use of an array of stream 1, stream 1
+    /// waits for a blocking stream, too: a barrier for its context. In a capture, conflicting uses are
+    /// ordered where the owner keeps uses.
     ///
     /// # Arguments
     ///
-    /// - `use`: is open no more; on failure it still is. One that is not open: nothing is done
+    /// - `use`: closed on success, still open on failure. If it is not open, the call does nothing
     ///
     /// # Returns
     ///
@@ -1805,58 +1826,61 @@ functions! {
     ///
     /// The text, "Synchronization", Consumer. Since 0.1.
     pub fn cai_use_end(use_: *mut cai_use, error: *mut cai_error) -> cai_status;
-    /// Ends a use whose work is complete, or was never queued: orders nothing, and keeps nothing. For
-    /// work that somebody else did, and the host has seen the end of, as with a message that was sent;
-    /// and for a use whose end fails.
+    /// Ends a use whose work is complete, or was never queued. It orders nothing, and keeps nothing.
+    /// Call it when other code did the work and the host has waited for it, as for a message that was
+    /// sent, and for a use whose end fails.
     ///
     /// # Arguments
     ///
-    /// - `use`: is open no more; on failure it still is. One that is not open, as after
-    ///   [`CAI_ORDER_NONE`]: nothing is done
-    /// - `wait`: not 0: the host waits for the stream first; where no array needed order at the
-    ///   beginning, 1 and 2 are of the current context. Release the GIL first
+    /// - `use`: closed on success, still open on failure. If it is not open, as after
+    ///   [`CAI_ORDER_NONE`], the call does nothing
+    /// - `wait`: not 0: the host waits for the stream first. If no array needed order at the
+    ///   beginning, 1 and 2 mean streams of the current context. Release the GIL first
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; with `wait` also [`CAI_ERR_CAPTURE`] if the stream is being captured;
+    /// [`CAI_OK`]; with `wait`, [`CAI_ERR_CAPTURE`] if the stream is being captured;
     /// [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another thread than that of a 2;
     /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
-    /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
-    /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
-    /// recorded on the stream, which lives still, and [`cai_drain()`] with `wait` waits for that. Where none
-    /// can, since it is another thread's 2, or in a capture that it was not in at the beginning (or that
-    /// this, needing no order, has not asked for), or the driver refuses, the use takes references to
-    /// the owners, which [`cai_drain()`] with `wait` lets go of (without memory to remember that by, nobody
-    /// does). Nobody is told which it was: call [`cai_drain()`] with `wait` after every abandon, outside of
-    /// captures, before anybody else uses the arrays. In a capture the graph takes references, too. What
-    /// [`CAI_USE_FORK`] has taken into a capture is joined back, but for a 2 on another thread than that
-    /// which began: then that capture is lost.
+    /// Abandons a use that cannot be ended in another way, usually in a destructor. It does not wait,
+    /// and does not fail. The producers' streams do not wait for the work. The owners keep the use if an
+    /// event can be recorded on the stream, which must still live; [`cai_drain()`] with `wait` waits for
+    /// that event. No event can be recorded if the stream is another thread's 2, or is in a capture that
+    /// it was not in at the beginning (or that a beginning without order has not asked about), or if the
+    /// driver fails. Then the use takes references to the owners, which [`cai_drain()`] with `wait` releases
+    /// (if there is no memory to record them, they leak). The call does not return which case it was:
+    /// after every abandon, call [`cai_drain()`] with `wait`, outside of captures, before other code uses
+    /// the arrays. In a capture the graph takes references, too. A stream that [`CAI_USE_FORK`] has taken
+    /// into a capture is joined back, except a 2 on another thread than the one that began: then that
+    /// capture is lost.
     ///
     /// # Arguments
     ///
-    /// - `use`: is open no more. NULL, or one that is not open: nothing is done
+    /// - `use`: closed. If it is NULL or not open, the call does nothing
     ///
     /// Since 0.1.
     pub fn cai_use_abandon(use_: *mut cai_use);
-    /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
-    /// It waits for kept uses, and counts as used; an owner whose array, or mask, came with None is told
-    /// of it, as by a dict, and the stream must live as long as that owner.
+    /// Returns the one stream on which the arrays can be used without any event: the producer's own.
+    /// The function makes that stream wait for kept uses, and records it as used. An owner whose array,
+    /// or mask, came with None is told of the stream, as by a dict; the stream must then live as long as
+    /// that owner.
     ///
     /// # Arguments
     ///
-    /// - `out`: 1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
-    ///   and nobody is told of work on a stream of one's own, for which a use is begun
+    /// - `out`: 1, 2 or a CUstream; 0 if no array names a stream: then nothing is pending. The owners
+    ///   do not learn of work on a stream of the caller's: begin a use for that
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, or it is 1 or 2 of another context
-    /// than the current one, arrays of an owner, or its memory (`cai_memory_set_stream()`), have
-    /// come with different streams, all came with None, and an owner has kept uses, or an owner
-    /// cannot be told of the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`]
-    /// where the array, or its mask, came with None; the rest as [`cai_use_begin()`].
+    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream; if it is 1 or 2 of another context
+    /// than the current one; if arrays of an owner, or its memory (`cai_memory_set_stream()`),
+    /// have come with different streams; if all came with None, and an owner has kept uses; or
+    /// if an owner cannot be told of the stream, since it has an await_uses of its own, or is
+    /// [`CAI_OWNER_IMPORTED`] and the array, or its mask, came with None; the rest as
+    /// [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -1865,11 +1889,11 @@ functions! {
         out: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Blocks the calling thread until what the producer has pending on the array and on its mask, and
-    /// all uses that its owner has kept, the work of streams of the CPU's among them, are complete. An
-    /// event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
-    /// Of memory whose context `cai_device_reset()` has destroyed, nothing is pending on the array's
-    /// stream. The last resort. Release the GIL first.
+    /// Blocks the calling thread until the producer's pending work on the array and its mask, and all
+    /// uses that its owner has kept, are complete; work of CPU streams included. It records an event on
+    /// the array's stream, since an idle stream 1 does not wait for the blocking streams. If
+    /// `cai_device_reset()` has destroyed the context of the memory, nothing is pending on the array's
+    /// stream. Use it as the last resort. Release the GIL first.
     ///
     /// # Returns
     ///
@@ -1877,18 +1901,19 @@ functions! {
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_array_sync_host(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    /// Producer's side: before the producer's own work on `stream` reads or writes an array that others
-    /// may have used. Makes `stream` wait for the array's own stream, where consumers have put their
-    /// ends, and for kept uses that conflict with the access. After the work, the array is published
-    /// again, unless `stream` is the array's own and that of all arrays of the owner. Within a capture
-    /// that began on another stream this is needed on the array's own one, too: it may have joined that
-    /// after uses there, of which nobody else can tell it.
+    /// Producer's side: reclaims an array. Call it before the producer's own work on `stream` reads or
+    /// writes an array that others may have used. It makes `stream` wait for the array's own stream,
+    /// which consumers made wait at the end of their uses, and for kept uses that conflict with the
+    /// access. After the work, publish the array again, unless `stream` is the array's own and that of
+    /// all arrays of the owner. Within a capture that began on another stream, call it for the array's
+    /// own stream, too: that stream may have joined the capture after uses there, which it would
+    /// otherwise not wait for.
     ///
     /// # Arguments
     ///
     /// - `stream`: 1, 2 or a CUstream
-    /// - `access`: `CAI_ACCESS_*`; what the producer is about to do, to the mask, too. It may write
-    ///   what it has marked read-only for others
+    /// - `access`: `CAI_ACCESS_*`: what the producer will do with the array and its mask. It may write
+    ///   an array that it has marked read-only for others
     ///
     /// # Returns
     ///
@@ -1901,46 +1926,48 @@ functions! {
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Producer's side: returns a view that says one stream for work that is pending on several. Makes
+    /// Producer's side: returns a view that names one stream for work that is pending on several. Makes
     /// `target` wait for `streams`, for the stream or event that the array comes with, and for kept
-    /// uses. The array itself stays as it is. A producer that writes the memory again, publishes it
+    /// uses. The array itself does not change. A producer that writes the memory again must publish it
     /// again.
     ///
-    /// The view has an owner of its own, which holds the array's. When its last reference is released,
-    /// its stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an
-    /// event is recorded there first, and kept as a write. Where `target` is being captured by then,
-    /// that cannot be done, and the stream must live as long as the array.
+    /// The view has an owner of its own, which holds a reference to the array's owner. When the view's
+    /// last reference is released, its stream is forgotten. If a dict or a tensor has named that stream
+    /// to a consumer, an event is recorded there first, and kept as a write. If `target` is being
+    /// captured by then, no event can be recorded, and the stream must live as long as the array.
     ///
-    /// The array's owner keeps what is pending on `streams` as a write, with the event that `target`
-    /// waits for: whoever has the array itself, or another view of it, waits for that, and not for
-    /// `target`. Work on `target` itself reaches them, and is waited for before the memory is freed,
-    /// only if `target` is among `streams`, too. As long as the view lives, arrays of the owner come
-    /// with different streams, and all their uses are kept. An owner with functions of its own is told
-    /// of `target` by used_on.
+    /// The array's owner keeps the pending work on `streams` as a write, with the event that `target`
+    /// waits for: consumers of the array itself, or of another view of it, wait for that event, and not
+    /// for `target`. They wait for work on `target` itself, and so does the release of the memory, only
+    /// if `target` is among `streams`, too. As long as the view lives, arrays of the owner come with
+    /// different streams, and all their uses are kept. An owner with functions of its own is told of
+    /// `target` by used_on.
     ///
-    /// Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
-    /// the stream of the array, or its mask, before that was in the capture, no event tells: users of
-    /// arrays of the owner that come with another stream wait for that one, as if a dict had said it,
-    /// and so within the capture; it must live as long as that would have to. What was pending on
-    /// `streams` nobody hears of: publish it before. An owner that keeps uses by itself cannot be told:
+    /// Within a capture, `target` and the streams it waits for must be in that capture, or idle. No
+    /// event covers work that was pending on the stream of the array, or of its mask, before that stream
+    /// joined the capture. Uses of the owner's arrays that come with another stream therefore wait for
+    /// that stream, in the capture too, as if a dict had named it; it must live as long as such a dict
+    /// requires. Work that was pending on `streams` before the capture is not kept: publish it before
+    /// the capture. An owner that keeps uses by itself cannot be told of that: the call returns
     /// [`CAI_ERR_CAPTURE`], unless `target` is the array's stream.
     ///
-    /// What streams of the CPU's (cai/device.h) have yet to do is not waited for: who uses the view
-    /// later does that.
+    /// The call does not wait for pending work of CPU streams (cai/device.h): a later use of the view
+    /// does.
     ///
-    /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
-    /// array had come from somebody else, its own stream must in the end wait for `target`: call
-    /// [`cai_use_begin()`] and [`cai_use_end()`] with the original.
+    /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for that
+    /// stream. If the array came from another producer, its own stream must in the end wait for
+    /// `target`: call [`cai_use_begin()`] and [`cai_use_end()`] with the original array.
     ///
     /// # Arguments
     ///
-    /// - `array`: valid, and not on the CPU. The view of a borrowed one holds nothing: the memory,
-    ///   and what `array` says of it, must live as long as the view and the work on it
+    /// - `array`: valid, and not on the CPU. The view of a borrowed array holds no reference: the
+    ///   memory, and all that `array` points to, must live as long as the view and the
+    ///   work on it
     /// - `streams`: `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
     /// - `target`: 1 or 2 of the context of the array's memory, or a CUstream; must live as long as
-    ///   the view, and all that is made of it
-    /// - `out`: the view, with one reference: stream `target`, stream_kind STREAM, version 3, and
-    ///   so its mask; unchanged on failure
+    ///   the view, and all that is made from it
+    /// - `out`: the view, with one reference: stream `target`, stream_kind STREAM, version 3; so
+    ///   has its mask. Unchanged on failure
     ///
     /// # Returns
     ///
@@ -1957,17 +1984,17 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Producer's side: returns a view that comes with an event instead of a stream, which may then go,
-    /// though not its context, and which is the way to another thread for work on a stream 2. A dict
-    /// cannot carry it. `stream` waits for what [`cai_array_publish()`] says; then an event is recorded
-    /// there, which lives as long as the view. For whoever has the array already, the owner keeps it as
-    /// a write. Streams of the CPU's are as for [`cai_array_publish()`].
+    /// Producer's side: returns a view that comes with an event instead of a stream. The stream may
+    /// then be destroyed, but not its context. With an event, work on a stream 2 can be handed to
+    /// another thread. A dict cannot carry the view. `stream` waits as for [`cai_array_publish()`]; then an
+    /// event is recorded there, which lives as long as the view. The owner keeps that event as a write,
+    /// for consumers that have the array already. CPU streams are as for [`cai_array_publish()`].
     ///
     /// # Arguments
     ///
     /// - `array`: as for [`cai_array_publish()`]
-    /// - `out`: the view, with one reference: the event, stream_kind EVENT, version 3, and so its
-    ///   mask; unchanged on failure
+    /// - `out`: the view, with one reference: the event, stream_kind EVENT, version 3; so has its
+    ///   mask. Unchanged on failure
     ///
     /// # Returns
     ///
@@ -1980,22 +2007,23 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Takes one holder away, as [`cai_array_release()`](crate::cai_array_release), once all that is queued on `stream` by now is
-    /// complete; for a consumer that does not end its use, or does not trust the memory's allocation
-    /// stream to be the array's. The array's stream waits for it, as at an end. The host does not wait,
-    /// and no CUDA callback is used: a later call under "Order" or [`cai_drain()`] finds out. If `stream` is
-    /// being captured, the graph takes it over: it goes when the graph, and what was made of it, has
-    /// gone; what was queued before the capture began is in no graph, so call it before that, or after
-    /// the end. Else the owner keeps the use, if it keeps any; one with functions of its own is told by
-    /// used_on. Streams of the CPU's (cai/device.h) are not waited for.
+    /// Releases a reference, as [`cai_array_release()`](crate::cai_array_release), once all work queued on `stream` so far is
+    /// complete. For a consumer that does not end its use, or does not know whether the memory's
+    /// allocation stream is the array's. The array's stream waits for the work, as at the end of a use.
+    /// The host does not wait, and no CUDA callback is used: a later call under "Order" or [`cai_drain()`]
+    /// finds the work complete. If `stream` is being captured, the graph takes over the reference, and
+    /// releases it when the graph, and all that was made from it, is destroyed. Work that was queued
+    /// before the capture began is in no graph, so call the function before the capture, or after its
+    /// end. Without a capture the owner keeps the use, if it keeps uses; an owner with functions of its
+    /// own is told by used_on. CPU streams (cai/device.h) are not waited for.
     ///
     /// # Arguments
     ///
-    /// - `array`: owned. On failure the holder is still the caller's
+    /// - `array`: owned. On failure the reference is still the caller's
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; the rest as [`cai_use_begin()`].
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`], also for a borrowed array; the rest as [`cai_use_begin()`].
     ///
     /// Since 0.1.
     pub fn cai_array_release_on(
@@ -2003,49 +2031,49 @@ functions! {
         stream: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
-    /// producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
-    /// functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
-    /// one does it for the current context and the active primary ones: where there are others, call it
-    /// in each of them until `left` is 0. Nothing ends while a stream that the call works on, or that is
-    /// current on the thread (cai/device.h), is being captured: a graph is no place to free memory in,
-    /// and a later call does it. Call it with `wait`, and that context current, before destroying or
-    /// resetting a context in which arrays were used (for those that are still held, [`cai_owner_pending()`]
-    /// with 2): uses that were not drained are given up once a context with the same handle is met, and
-    /// then the producer's code runs; till then nobody waits for them. A use of which the driver will
-    /// not say whether it is complete is kept, unless its context has gone or failed for good. Where the
-    /// driver records no event, as at a last release, only the host that waits for the context knows;
-    /// and if not even that is known, it has to wait in all that it is called for. Like
-    /// `cai_device_synchronize()` that is for outside of captures, others' too.
+    /// Ends the arrays whose release was deferred until kept uses were complete, if they are complete
+    /// now. It runs the producers' code on this thread; that code may make calls that a capture
+    /// elsewhere would forbid. The functions under "Order" also do so, for a few of the contexts that
+    /// they work in. This function does it for the current context and the active primary contexts: if
+    /// there are others, call it in each of them until `left` is 0. No array ends while a stream that
+    /// the call works on, or that is current on the thread (cai/device.h), is being captured, since
+    /// memory must not be freed into a graph; a later call ends it. Call the function with `wait`, and
+    /// with that context current, before destroying or resetting a context in which arrays were used
+    /// (for arrays that still have references, call [`cai_owner_pending()`] with 2). A use that was not
+    /// drained is dropped once a context with the same handle is met, and then the producer's code runs;
+    /// until then it stays deferred. If the driver does not report whether a use is complete, the use is
+    /// kept, unless its context was destroyed or has failed for good. Where the driver recorded no
+    /// event, as at a last release, the host must wait for the context; if the context is not known
+    /// either, it waits for each context that the function is called for. Like `cai_device_synchronize()`,
+    /// that is allowed only outside of captures, on other threads too.
     ///
     /// # Arguments
     ///
     /// - `wait`: not 0: the host waits for the uses to complete. Release the GIL first
-    /// - `left`: may be NULL; gets the number of arrays whose end is still put off, and of uses that
-    ///   were given up and are pending. What streams of the CPU's hold does not count: wait
-    ///   for those by their own functions. Nor does what living graphs hold, whose arrays a
-    ///   thread of the driver's lets go of some time after the graph has gone
+    /// - `left`: may be NULL; receives the number of arrays whose end is still deferred, plus the
+    ///   abandoned uses that are pending. References that CPU streams hold do not count: wait
+    ///   for those streams by their own functions. Nor do references that living graphs hold:
+    ///   a thread of the driver releases them some time after the graph is destroyed
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`], also if nothing was put off, and then with no driver; [`CAI_ERR_DRIVER`];
-    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`].
-    ///
-    /// Since 0.1.
+    /// [`CAI_OK`], also without a driver if nothing was deferred; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_MEMORY`]. Since 0.1.
     pub fn cai_drain(wait: i32, left: *mut i64, error: *mut cai_error) -> cai_status;
-    /// Calls body(context) where it may free memory and harms no capture: for who puts releases off by
-    /// itself, as the binding of a language does that runs no producer's code on any thread. The call is
-    /// on this thread, which may do there what a capture elsewhere forbids. While `stream`, or a stream
-    /// that is current on the thread (cai/device.h), is being captured, nothing is called: try again
-    /// later. The functions under "Order" do so for what they end in passing, and so does [`cai_drain()`].
-    /// Without a driver, where the driver refuses, and where `stream` is 0 and no other call has needed
-    /// the driver yet, `body` is called as it is. No lock is held. Any thread.
+    /// Calls body(context) so that it may free memory and harms no capture. For callers that defer
+    /// releases themselves, as a language binding does that must not run producers' code on every
+    /// thread. `body` runs on this thread, and may make calls that a capture elsewhere would forbid.
+    /// While `stream`, or a stream that is current on the thread (cai/device.h), is being captured,
+    /// `body` is not called: try again later. The functions under "Order" and [`cai_drain()`] run deferred
+    /// releases in the same way. `body` is called without this protection if there is no driver, if the
+    /// driver fails, and if `stream` is 0 and no other call has needed the driver yet. No lock is held.
+    /// Any thread.
     ///
     /// # Arguments
     ///
-    /// - `stream`: which the caller works on: 1, 2 (of the current context) or a CUstream; 0: it
-    ///   names none
-    /// - `body`: may run any code, and throws nothing. NULL: nothing is called
+    /// - `stream`: the stream that the caller works on: 1, 2 (of the current context) or a CUstream;
+    ///   0 for none
+    /// - `body`: may run any code; must not throw. NULL: nothing is called
     /// - `context`: for `body`; may be NULL
     ///
     /// # Returns
@@ -2062,7 +2090,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `provider`: is copied; its code and its context must stay for ever
+    /// - `provider`: copied; its code and its context must stay valid for the life of the process
     ///
     /// # Returns
     ///
@@ -2073,17 +2101,18 @@ functions! {
         provider: *const cai_stream_provider,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Returns what tells the calling thread from all others that there were since the machine started:
-    /// never 0, and the same in every copy of the library. For [`cai_owner.thread`](cai_owner::thread). Since 0.1.
+    /// Returns a number that identifies the calling thread among all threads since the machine started.
+    /// It is never 0, and the same in every copy of the library. For [`cai_owner.thread`](cai_owner::thread). Since 0.1.
     pub fn cai_this_thread() -> u64;
-    /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of
-    /// it, with no flags. What it writes as used_on and await_uses is known to this copy wherever it is
-    /// asked; the addresses of [`cai_owner_used_on()`] and [`cai_owner_await_uses()`] are not, in a program that
-    /// is not position-independent, or has two copies of the library.
+    /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps. It
+    /// writes every member, and sets no flags. This copy always recognises the used_on and await_uses
+    /// that it writes. It may not recognise the addresses of [`cai_owner_used_on()`] and
+    /// [`cai_owner_await_uses()`] in a program that is not position-independent, or has two copies of the
+    /// library.
     ///
     /// # Arguments
     ///
-    /// - `owner`: struct_size, and all else, is written
+    /// - `owner`: all members are written, struct_size too
     /// - `retain`: as [`cai_owner.retain`](cai_owner::retain)
     /// - `release`: as [`cai_owner.release`](cai_owner::release); ends the block through [`cai_owner_end()`]
     ///
@@ -2098,19 +2127,21 @@ functions! {
         release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
         error: *mut cai_error,
     ) -> cai_status;
-    /// For [`cai_owner.used_on`](cai_owner::used_on), or for a function there that does more: keeps a use in [`cai_owner.uses`](cai_owner::uses),
-    /// one for each stream; an event is recorded on `stream`. With [`CAI_ACCESS_CAPTURED`] none is: what
-    /// `stream` has in its capture by now is kept for others in that capture alone. Any thread.
+    /// Keeps a use in [`cai_owner.uses`](cai_owner::uses), one for each stream, and records an event on `stream`. It is the
+    /// implementation of [`cai_owner.used_on`](cai_owner::used_on), or is called by the producer's own used_on. With
+    /// [`CAI_ACCESS_CAPTURED`] it records no event: it keeps what `stream` has captured so far, for other
+    /// streams in the same capture only. Any thread.
     ///
     /// # Arguments
     ///
-    /// - `self`: filled in by [`cai_owner_init()`]. One with an await_uses of its own is
-    ///   [`CAI_ERR_ARGUMENT`]: where that one calls libcai's, it does so for another owner of
+    /// - `self`: filled in by [`cai_owner_init()`]. An owner with an await_uses of its own is
+    ///   [`CAI_ERR_ARGUMENT`]: if that function calls libcai's, it must pass another owner of
     ///   the block, which [`cai_owner_init()`] has filled in, and which [`cai_owner_end()`] ends
-    /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
-    ///   [`cai_owner_await_uses()`], until the uses are complete. Here it is
-    ///   [`CAI_ERR_ARGUMENT`], since the host queues nothing that could be kept
-    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]; and [`CAI_ACCESS_CAPTURED`], as it came
+    /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 means the host: in
+    ///   [`cai_owner_await_uses()`] it waits until the uses are complete; in
+    ///   [`cai_owner_used_on()`] it is [`CAI_ERR_ARGUMENT`], since the host queues no work
+    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]; and [`CAI_ACCESS_CAPTURED`], if used_on
+    ///   received it
     ///
     /// # Returns
     ///
@@ -2124,20 +2155,20 @@ functions! {
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// For [`cai_owner.await_uses`](cai_owner::await_uses): makes `stream` wait for the uses kept in [`cai_owner.uses`](cai_owner::uses) that conflict
-    /// with the access: reads with writes, writes with all. In a capture it comes after those that are
-    /// kept there. Any thread.
+    /// Makes `stream` wait for the uses kept in [`cai_owner.uses`](cai_owner::uses) that conflict with the access: a read
+    /// conflicts with writes, a write with all. It is the implementation of [`cai_owner.await_uses`](cai_owner::await_uses). In a
+    /// capture, `stream` is ordered after the uses kept in that capture. Any thread.
     ///
     /// # Arguments
     ///
     /// - `self`: as [`cai_owner_used_on()`]
-    /// - `stream`: as [`cai_owner_used_on()`], 0 too
+    /// - `stream`: as for [`cai_owner_used_on()`]; may be 0
     /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     ///
     /// # Returns
     ///
-    /// as [`cai_owner_used_on()`]; [`CAI_ERR_CAPTURE`] if the stream is being captured, and one of the
-    /// others is pending.
+    /// as [`cai_owner_used_on()`]; [`CAI_ERR_CAPTURE`] if the stream is being captured, and a use that
+    /// was kept outside of the capture is pending.
     ///
     /// Since 0.1.
     pub fn cai_owner_await_uses(
@@ -2146,17 +2177,17 @@ functions! {
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// For a producer's own [`cai_owner.release`](cai_owner::release), after the last holder has let go: calls end(self) now if
-    /// no use is kept, else once they are complete, on a thread that calls a function under "Order" or
-    /// [`cai_drain()`]. It waits for nothing, does not ask whether they are, and does not fail; on a stream
-    /// that uses are in order with, and that the memory is not freed on, it records an event. Until
-    /// `end` is called, the block stays.
+    /// Ends a producer's block. The producer's [`cai_owner.release`](cai_owner::release) calls it after the last reference is
+    /// released. It calls end(self) now if no use is kept, else once the uses are complete, on a thread
+    /// that calls a function under "Order" or [`cai_drain()`]. It does not wait, does not ask the driver
+    /// whether the uses are complete, and does not fail. It records an event on a stream that uses are
+    /// ordered with and that the memory is not freed on. The block stays valid until `end` is called.
     ///
     /// # Arguments
     ///
-    /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was
-    ///   there. With another await_uses `end` is called at once, since only that one knows
-    ///   what is kept
+    /// - `self`: filled in by [`cai_owner_init()`]. used_on may have been replaced by a function that
+    ///   calls the original. If await_uses has been replaced, `end` is called at once, since
+    ///   only that function knows which uses are kept
     /// - `end`: frees the block, and may run any code; no lock is held
     ///
     /// Since 0.1.
@@ -2164,17 +2195,18 @@ functions! {
         self_: *mut cai_owner,
         end: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     );
-    /// Counts the uses that are kept in [`cai_owner.uses`](cai_owner::uses), and the streams that others are in order with,
-    /// for a binding whose garbage collector must not take the producer away before they are complete.
+    /// Counts the uses that are kept in [`cai_owner.uses`](cai_owner::uses), and the streams that other uses are ordered
+    /// with. For a binding whose garbage collector must not free the producer before these are complete.
     /// Any thread.
     ///
     /// # Arguments
     ///
-    /// - `self`: of one with an await_uses of its own none counts: only that one knows what is kept
-    /// - `ask`: 0: no driver is called, and all count; 1: an event is recorded on those streams,
-    ///   uses of the current context and of the active primary ones are asked about, and
-    ///   forgotten if complete; 2: the host waits for those
-    /// - `left`: the uses still kept, and the streams of which no event tells
+    /// - `self`: an owner with an await_uses of its own counts as 0: only that function knows which
+    ///   uses are kept
+    /// - `ask`: 0: counts all, without a driver call. 1: records an event on those streams, asks the
+    ///   driver about uses of the current context and of the active primary contexts, and
+    ///   forgets those that are complete. 2: the host waits for them
+    /// - `left`: the uses still kept, plus the streams on which no event is recorded
     ///
     /// # Returns
     ///
@@ -2187,14 +2219,14 @@ functions! {
         left: *mut i64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Asks the driver about an array's memory; the array itself is not changed. It is not asked about
-    /// an empty array, which is where it says, with all else 0; nor about a host array, whose
-    /// device_pointer is `data`, with HOST_ACCESSIBLE and all else 0.
+    /// Asks the driver about an array's memory; the array itself is not changed. The driver is not
+    /// asked about an empty array: its location is its own device, with all else 0. Nor is it asked
+    /// about a host array: device_pointer is `data`, flags is HOST_ACCESSIBLE, and all else is 0.
     ///
     /// # Arguments
     ///
     /// - `array`: valid
-    /// - `out`: struct_size set by the caller
+    /// - `out`: the caller sets struct_size
     ///
     /// # Returns
     ///
@@ -2209,16 +2241,17 @@ functions! {
         out: *mut cai_location,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an owned array of a column, which is moved into it: the column's release is called once,
-    /// when the last holder has let go and all kept uses are complete, on whatever thread that is. For a
+    /// Makes an owned array of a column, and moves the column into it. The column's release is called
+    /// once, on any thread, when the last reference is released and all kept uses are complete. For a
     /// column of the plain C Data Interface, fill in a struct [`ArrowDeviceArray`]: device type CPU, id -1.
     ///
     /// # Arguments
     ///
     /// - `schema`: the type: a format of c C s S i I l L e f g. Not changed; still the caller's
-    /// - `column`: on success its array.release is NULL, as Arrow marks what has been moved; on
-    ///   failure it is unchanged, and the caller's
-    /// - `out`: the owned array, with one holder. A bitmap is its mask, unless null_count is 0
+    /// - `column`: on success its array.release is NULL, Arrow's mark of a moved column; on failure
+    ///   it is unchanged, and the caller's
+    /// - `out`: the owned array; the caller owns one reference. A bitmap becomes its mask, unless
+    ///   null_count is 0
     ///
     /// # Returns
     ///
@@ -2234,30 +2267,29 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says an array as a column, which holds it until its release is called, on any thread.
+    /// Exports an array as a column. The column holds a reference to the array until its release is
+    /// called, on any thread.
     ///
     /// If work may be pending, `stream` waits for it, and for kept uses, as for
-    /// [`cai_array_publish_event()`], and an event is recorded there, which is the column's. Otherwise no
-    /// driver is called. The column's release waits for nothing: before it is called, the consumer's
-    /// work on the memory must be complete.
+    /// [`cai_array_publish_event()`], and an event is recorded there as the column's sync_event. Otherwise
+    /// the driver is not called. The column's release does not wait: the consumer's work on the memory
+    /// must be complete before it is called.
     ///
     /// # Arguments
     ///
     /// - `array`: valid, owned, of one axis, contiguous; its mask, if any, of bits and of its shape.
-    ///   If its device is CUDA with id -1, [`cai_array_locate()`] is asked for the id
-    /// - `stream`: 1, 2 or a CUstream, for the event; the array's own will do
-    /// - `schema`: gets the type; may be NULL
-    /// - `column`: gets the array; null_count is -1 if there is a mask
+    ///   If its device is CUDA with id -1, [`cai_array_locate()`] finds the id
+    /// - `stream`: 1, 2 or a CUstream, for the event; may be the array's own
+    /// - `schema`: receives the type; may be NULL
+    /// - `column`: receives the array; null_count is -1 if there is a mask
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a column cannot say it; [`CAI_ERR_DEVICE`] for
-    /// ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], for a
-    /// borrowed array and for stream 0, too;
-    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as
-    /// [`cai_array_locate()`] and [`cai_array_publish_event()`].
-    ///
-    /// Since 0.1.
+    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a column cannot express the array;
+    /// [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`], also for a borrowed array and for stream 0; [`CAI_ERR_VALUE`] and
+    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as [`cai_array_locate()`] and
+    /// [`cai_array_publish_event()`]. Since 0.1.
     pub fn cai_arrow_write(
         array: *const cai_array,
         stream: u64,
@@ -2265,22 +2297,22 @@ functions! {
         column: *mut ArrowDeviceArray,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Reads a tensor for a use during which the caller does not write: a tensor does not say whether
-    /// it may be written, so the array is marked read-only.
+    /// Reads a tensor for a read-only use. A [`DLTensor`] does not tell whether it may be written, so the
+    /// array is marked read-only.
     ///
     /// # Arguments
     ///
-    /// - `tensor`: strides may be NULL, which means C order
-    /// - `stream`: the one that the tensor is ready for; UINT64_MAX: unknown, and the array's is
-    ///   then UNSTATED
-    /// - `strides`: holds `tensor->ndim` numbers; [`CAI_MAX_NDIM`] of them always suffice. May be NULL
-    ///   if ndim is 0. Contents are unspecified after a failure
+    /// - `tensor`: its strides may be NULL, which means C order
+    /// - `stream`: the stream that the tensor is ordered for; UINT64_MAX: unknown, and the array's
+    ///   stream is then UNSTATED
+    /// - `strides`: room for `tensor->ndim` strides; [`CAI_MAX_NDIM`] are always enough. May be NULL if
+    ///   ndim is 0. Contents are unspecified after a failure
     /// - `out`: a borrowed array: it points into `strides` and to the tensor's shape
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a type that [`cai_dtype`] cannot say; [`CAI_ERR_DEVICE`] for
-    /// another kind of device; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a type that [`cai_dtype`] cannot express; [`CAI_ERR_DEVICE`]
+    /// for another kind of device; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_dlpack_read(
@@ -2290,28 +2322,28 @@ functions! {
         out: *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an owned array of a tensor, which it takes over: the deleter is called once, when the last
-    /// holder has let go and all kept uses are complete, on whatever thread that is. The array is
-    /// read-only if the tensor is flagged so. Flags that are unknown are ignored.
+    /// Makes an owned array of a tensor, and takes over the tensor. The deleter is called once, on any
+    /// thread, when the last reference is released and all kept uses are complete. The array is
+    /// read-only if the tensor is flagged so. Unknown flags are ignored.
     ///
-    /// The array is an import ([`CAI_OWNER_IMPORTED`], with [`CAI_OWNER_ASKED`] if `stream` is said): two
-    /// tensors of one memory find each other's uses. Whose `stream` is the exporter's own, and not one
-    /// that it was asked for, may take [`CAI_OWNER_ASKED`] out of the owner's flags before the first use:
-    /// uses on that stream are then in order with each other, and need no event. Those who have the
-    /// array that a tensor is of do not hear of another stream than `stream`: what is made of a tensor
-    /// is not published. A tensor that was asked for in a capture is for that capture alone, and one
-    /// that was asked for outside not for a capture in which others use the array; nor is the array that
-    /// is made of it.
+    /// The array is an import ([`CAI_OWNER_IMPORTED`], with [`CAI_OWNER_ASKED`] unless `stream` is
+    /// UINT64_MAX): two tensors of one memory find each other's uses. If `stream` is the exporter's own
+    /// stream, and not one that the consumer asked for, the caller may clear [`CAI_OWNER_ASKED`] in the
+    /// owner's flags before the first use: uses on that stream are then ordered with each other, and
+    /// need no event. Do not publish an array made of a tensor: consumers of the exporter's array would
+    /// not wait for the new stream. A tensor that was asked for in a capture, and the array made of it,
+    /// is valid for that capture only. A tensor that was asked for outside is not valid for a capture in
+    /// which other code uses the exporter's array.
     ///
     /// # Arguments
     ///
-    /// - `tensor`: on failure it is still the caller's, to be deleted by the caller
+    /// - `tensor`: on failure the caller still owns it, and must delete it
     /// - `stream`: as for [`cai_dlpack_read()`]; must live as long as the array
-    /// - `out`: the owned array, with one holder
+    /// - `out`: the owned array; the caller owns one reference
     ///
     /// # Returns
     ///
-    /// as [`cai_dlpack_read()`]; [`CAI_ERR_VERSION`] for another major of DLPack than 1;
+    /// as [`cai_dlpack_read()`]; [`CAI_ERR_VERSION`] for a DLPack major other than 1;
     /// [`CAI_ERR_MEMORY`].
     ///
     /// Since 0.1.
@@ -2321,7 +2353,7 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// As [`cai_dlpack_own()`], of the form of before DLPack 1.0. Such a tensor must not be read-only.
+    /// As [`cai_dlpack_own()`], for the struct used before DLPack 1.0. Such a tensor must not be read-only.
     /// Since 0.1.
     pub fn cai_dlpack_own_legacy(
         tensor: *mut DLManagedTensor,
@@ -2329,37 +2361,41 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.
+    /// Exports an array as a tensor. The tensor holds a reference to the array until its deleter is
+    /// called, on any thread.
     ///
-    /// The consumer's stream is put in order, as that of a view by [`cai_array_publish()`]: it waits for
-    /// what is pending on the array and for kept uses, and later users of the array wait for it, until
-    /// the deleter is called, which waits for nothing, and keeps what is queued on the stream by then as
-    /// a write. No driver is called if the array comes with that very stream. Where the owner keeps no
-    /// uses, or the consumer has worked on another stream, the work must be complete before the deleter
-    /// is called, or be ordered before whatever the owner's release does with the memory.
+    /// The call orders the consumer's stream like the stream of a view by [`cai_array_publish()`]: the
+    /// stream waits for pending work on the array and for kept uses, and later uses of the array wait
+    /// for the stream until the deleter is called. The deleter does not wait; it keeps the work queued
+    /// on the stream by then as a write. The driver is not called if the array comes with the same
+    /// stream. If the owner keeps no uses, or the consumer has worked on another stream, the work must
+    /// be complete before the deleter is called, or be ordered before the owner's release reuses the
+    /// memory.
     ///
-    /// The tensor is in order with what came before it: after another use of the array, ask for a new
-    /// tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that
-    /// capture alone, since what was pending before it `stream` does not come after once it has ended;
-    /// where it is in none, the tensor is not for a capture in which others use the array, of whose uses
-    /// it does not know. Ask for a tensor on each side.
+    /// The tensor is ordered after earlier work only: after another use of the array, export a new
+    /// tensor. Captures: if `stream` is in a capture, the tensor, and everything made of it, is valid
+    /// for that capture only, since once the capture has ended `stream` is not ordered after the work
+    /// that was pending before it. If `stream` is in no capture, the tensor is not valid for a capture
+    /// in which other code uses the array, since it is not ordered with those uses. Export one tensor on
+    /// each side.
     ///
     /// # Arguments
     ///
     /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
-    ///   -1, [`cai_array_locate()`] is asked for the id; 0 stands for that of no elements
-    /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], and must live until the
-    ///   deleter is called; the array's own, as long as the array's owner; or UINT64_MAX:
-    ///   no order
-    /// - `out`: a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
+    ///   -1, [`cai_array_locate()`] finds the id; without elements the id is 0
+    /// - `stream`: the consumer's stream, as `target` of [`cai_array_publish()`]. It must live until the
+    ///   deleter is called; if it is the array's own, as long as the array's owner.
+    ///   UINT64_MAX: no order
+    /// - `out`: a tensor; end it with its deleter. Its shape and strides are copies; an axis of
     ///   one element may have any stride
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a tensor cannot say it: a mask, a foreign
-    /// byte order, a type that DLPack has not, strides that are no multiple of the item size;
+    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a tensor cannot express the array: a mask, a
+    /// foreign byte order, a type that DLPack lacks, strides that are no multiple of the item
+    /// size;
     /// [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`];
-    /// [`CAI_ERR_ARGUMENT`], for a borrowed array and for stream 0, too; [`CAI_ERR_VALUE`] and
+    /// [`CAI_ERR_ARGUMENT`], also for a borrowed array and for stream 0; [`CAI_ERR_VALUE`] and
     /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as [`cai_array_locate()`] and
     /// [`cai_array_publish()`].
     ///
@@ -2370,11 +2406,12 @@ functions! {
         out: *mut *mut DLManagedTensorVersioned,
         error: *mut cai_error,
     ) -> cai_status;
-    /// As [`cai_dlpack_write()`], in the form of before DLPack 1.0.
+    /// As [`cai_dlpack_write()`], with the struct used before DLPack 1.0.
     ///
     /// # Returns
     ///
-    /// also [`CAI_ERR_EXPORT`] (entry data) for a read-only array, which it cannot say.
+    /// also [`CAI_ERR_EXPORT`] (entry data) for a read-only array, which that struct cannot
+    /// express.
     ///
     /// Since 0.1.
     pub fn cai_dlpack_write_legacy(
@@ -2383,20 +2420,20 @@ functions! {
         out: *mut *mut DLManagedTensor,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says an array as a tensor that holds nothing, for a call during which the array stays: nothing
-    /// is allocated, and nothing put in order. Whoever gives it away does that, with
-    /// [`cai_use_begin()`] and [`cai_use_end()`] for the stream of whoever gets it.
+    /// Describes an array as a tensor without a reference, for a call during which the array stays
+    /// valid. It allocates nothing, and orders nothing. The caller orders the work, with [`cai_use_begin()`]
+    /// and [`cai_use_end()`] for the consumer's stream.
     ///
     /// # Arguments
     ///
-    /// - `array`: as for [`cai_dlpack_write()`], but that it may be borrowed, and not read-only
-    /// - `strides`: holds `array->ndim` numbers; gets the strides in elements. May be NULL if ndim is
-    ///   0. Contents are unspecified after a failure
-    /// - `out`: points into `strides` and to the array's shape, which must not be written
+    /// - `array`: as for [`cai_dlpack_write()`], but it may be borrowed, and must not be read-only
+    /// - `strides`: room for `array->ndim` strides; receives the strides in elements. May be NULL if
+    ///   ndim is 0. Contents are unspecified after a failure
+    /// - `out`: points into `strides` and to the array's shape, which must not be written to
     ///
     /// # Returns
     ///
-    /// as [`cai_dlpack_write_legacy()`], but for what holding and order add.
+    /// as [`cai_dlpack_write_legacy()`], without the statuses of holding and ordering.
     ///
     /// Since 0.1.
     pub fn cai_dlpack_lend(

@@ -20,8 +20,8 @@ const _: () = {
 };
 /// bytes that hold any device's text and its NUL
 pub const CAI_DEVICE_TEXT_SIZE: usize = 32;
-/// A device that is current for a while: filled in by [`cai_device_enter()`], for [`cai_device_leave()`].
-/// Neither copied nor changed between the two. 32 bytes. Since 0.1.
+/// A guard of the current device. [`cai_device_enter()`] fills it in for [`cai_device_leave()`]; it must
+/// not be copied or changed between the two. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_device_guard {
@@ -30,7 +30,7 @@ pub struct cai_device_guard {
     pub context: u64,
     /// CUcontext that was current before, or 0
     pub previous: u64,
-    /// of [`cai_device_enter()`]; 0 once left
+    /// the thread of [`cai_device_enter()`]; 0 once left
     pub thread: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -46,29 +46,29 @@ const _: () = {
     ["Offset of field: cai_device_guard::thread"]
         [::core::mem::offset_of!(cai_device_guard, thread) - 24usize];
 };
-/// it can use pinned host memory where it is
+/// it can use pinned host memory in place
 pub const CAI_DEVICE_MAPS_HOST: u32 = 1;
 /// it has managed memory
 pub const CAI_DEVICE_MANAGED_MEMORY: u32 = 2;
-/// the host may use that while it works
+/// the host may use managed memory while the device
+/// works
 pub const CAI_DEVICE_CONCURRENT_MANAGED: u32 = 4;
-/// it has stream-ordered memory
+/// it has memory pools (stream-ordered memory)
 pub const CAI_DEVICE_POOLS: u32 = 8;
 /// pools can be shared by a file descriptor
 pub const CAI_DEVICE_POOLS_BY_DESCRIPTOR: u32 = 16;
 /// its memory is the host's
 pub const CAI_DEVICE_INTEGRATED: u32 = 32;
-/// What is known of a device. It grows at the tail. 304 bytes. Since 0.1.
+/// Properties of a device. It grows at the tail. 304 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_device_info {
-    /// in: sizeof([`cai_device_info`]), at least 8. The library fills in no more
-    /// than that, nor more than it knows: zero the rest
+    /// in: sizeof([`cai_device_info`]), at least 8. The library fills in at most
+    /// that many bytes, and only members that it knows: zero the rest
     pub struct_size: u32,
     /// [`CAI_DEVICE_MAPS_HOST`] and so on
     pub flags: u32,
-    /// tells the device from all others, whatever its ordinal; 0 for the
-    /// CPU
+    /// identifies the device, whatever its ordinal; 0 for the CPU
     pub uuid: [u8; 16usize],
     /// 0 for the CPU, as the next two
     pub pci_domain: i32,
@@ -108,8 +108,8 @@ const _: () = {
 pub type cai_reset_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, device: cai_device),
 >;
-/// also destroys the GPU's primary context, and with it all that
-/// anybody in the process has there
+/// also destroys the GPU's primary context, and all that the process
+/// has in it
 pub const CAI_RESET_CONTEXT: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -118,38 +118,38 @@ pub struct cai_stream {
 }
 /// CPU: at once, on the calling thread. GPU: the legacy default stream
 pub const CAI_MODE_DEFAULT: u32 = 0;
-/// CPU: likewise. GPU: a stream that the legacy one waits for, and that
+/// CPU: likewise. GPU: a stream that the legacy stream waits for, and that
 /// waits for it
 pub const CAI_MODE_SYNC: u32 = 1;
-/// CPU: one thread of its own, first in, first out. GPU: a stream that is
-/// independent of the legacy one
+/// CPU: its own thread, first in, first out. GPU: a stream that is
+/// independent of the legacy stream
 pub const CAI_MODE_ASYNC: u32 = 2;
 pub const CAI_CAPTURE_NONE: u32 = 0;
-/// into a graph
+/// being captured into a graph
 pub const CAI_CAPTURE_ACTIVE: u32 = 1;
-/// by an error; whoever captures must end it
+/// invalidated by an error; the capturing code must end it
 pub const CAI_CAPTURE_INVALIDATED: u32 = 2;
-/// What is known of a stream. It grows at the tail. 64 bytes. Since 0.1.
+/// Properties of a stream. It grows at the tail. 64 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_stream_info {
     /// in: sizeof([`cai_stream_info`]), at least 8; as in [`cai_device_info`]
     pub struct_size: u32,
-    /// `CAI_MODE_*`; of a wrapped stream, as the driver describes it
+    /// `CAI_MODE_*`; for a wrapped stream, as the driver reports it
     pub mode: u32,
     pub device: cai_device,
     /// as [`cai_stream_value()`]
     pub value: u64,
-    /// tells it from all streams that there ever were in this process
+    /// unique among all streams of this process, ever
     pub id: u64,
     pub priority: i32,
     /// `CAI_CAPTURE_*`
     pub capture: u32,
-    /// of the capture; 0 if there is none
+    /// id of the capture; 0 if there is none
     pub capture_id: u64,
     /// see [`cai_stream_set_thread_limit()`]; 0 for a GPU
     pub thread_limit: i32,
-    /// 1 for [`cai_stream_wrap()`]
+    /// 1 if from [`cai_stream_wrap()`]
     pub wrapped: u32,
     /// 0
     pub reserved: u64,
@@ -181,21 +181,21 @@ const _: () = {
     ["Offset of field: cai_stream_info::reserved"]
         [::core::mem::offset_of!(cai_stream_info, reserved) - 56usize];
 };
-/// A piece of work. On failure it writes the error and returns its status. Must not throw. On a
-/// GPU's stream it runs on a thread of the driver's, and must not call the driver. Since 0.1.
+/// A work function. On failure it writes the error and returns its status. Must not throw. On a GPU
+/// stream it runs on a thread of the driver, and must not call the driver. Since 0.1.
 pub type cai_work_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
 >;
-/// A stream that is current for a while: filled in by [`cai_stream_enter()`], for [`cai_stream_leave()`].
-/// Neither copied nor changed between the two. 32 bytes. Since 0.1.
+/// A guard of the current stream. [`cai_stream_enter()`] fills it in for [`cai_stream_leave()`]; it must
+/// not be copied or changed between the two. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_stream_guard {
-    /// held
+    /// a reference
     pub stream: *mut cai_stream,
-    /// held
+    /// a reference
     pub previous: *mut cai_stream,
-    /// of [`cai_stream_enter()`]; 0 once left
+    /// the thread of [`cai_stream_enter()`]; 0 once left
     pub thread: u64,
     /// how many guards of this device the thread had entered
     pub depth: u64,
@@ -213,18 +213,18 @@ const _: () = {
     ["Offset of field: cai_stream_guard::depth"]
         [::core::mem::offset_of!(cai_stream_guard, depth) - 24usize];
 };
-/// does not wait for the work on the stream
+/// do not wait for the work on the stream
 pub const CAI_LEAVE_QUEUED: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_event {
     _unused: [u8; 0],
 }
-/// it keeps the time, for [`cai_event_elapsed()`]
+/// it records the time, for [`cai_event_elapsed()`]
 pub const CAI_EVENT_TIMING: u32 = 1;
 /// no memory
 pub const CAI_KIND_NONE: u32 = 0;
-/// "default": the device's own; of the CPU: the heap
+/// "default": the device's own; on the CPU: the heap
 pub const CAI_KIND_DEFAULT: u32 = 1;
 /// "async": the device's own, allocated and freed in the order of
 /// the stream; used on others only after an event
@@ -233,17 +233,18 @@ pub const CAI_KIND_ASYNC: u32 = 2;
 pub const CAI_KIND_PITCHED: u32 = 3;
 /// "pitched_managed": managed, in padded rows
 pub const CAI_KIND_PITCHED_MANAGED: u32 = 4;
-/// "pinned": the host's, from which a GPU copies fast; of the CPU:
-/// for the current GPU, or the heap if there is none
+/// "pinned": the host's, fast for a GPU to copy; on the CPU:
+/// pinned for the current GPU, or the heap if there is none
 pub const CAI_KIND_PINNED: u32 = 5;
-/// "mapped": pinned, and used by kernels where it is
+/// "mapped": pinned, and kernels use it in place
 pub const CAI_KIND_MAPPED: u32 = 6;
-/// "managed": migrates; only its stream and the host use it. On a
-/// default stream: as MANAGED_GLOBAL
+/// "managed": migrates; only its stream and the host may use it.
+/// On a default stream: as MANAGED_GLOBAL
 pub const CAI_KIND_MANAGED: u32 = 7;
-/// "managed_global": migrates; every stream uses it
+/// "managed_global": migrates; every stream may use it
 pub const CAI_KIND_MANAGED_GLOBAL: u32 = 8;
-/// "cuda_array": a CUarray, for textures alone: no address
+/// "cuda_array": a CUarray, for textures only; it has no
+/// address
 pub const CAI_KIND_CUDA_ARRAY: u32 = 9;
 /// "host": the heap, whatever the device
 pub const CAI_KIND_HOST: u32 = 10;
@@ -252,17 +253,17 @@ pub const CAI_KIND_HOST: u32 = 10;
 pub struct cai_manager {
     _unused: [u8; 0],
 }
-/// Memory as a manager gives and takes it. 32 bytes. Since 0.1.
+/// A block of memory, as a manager allocates and frees it. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_block {
-    /// address, as kernels use it; for the CPU, as the host does
+    /// address for kernels; on the CPU, for the host
     pub data: u64,
-    /// address, as the host uses it; 0 if it must not
+    /// address for the host; 0 if the host must not use it
     pub host: u64,
-    /// bytes, at least what was asked for
+    /// bytes, at least the requested size
     pub size: u64,
-    /// the manager's own
+    /// reserved for the manager
     pub cookie: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -278,16 +279,17 @@ const _: () = {
 pub const CAI_HOST_PORTABLE: u32 = 1;
 /// fast to write, and for the GPU to read; slow to read
 pub const CAI_HOST_WRITE_COMBINED: u32 = 2;
-/// by the bytes alone: memory of the kind DEFAULT
+/// by the handle alone: memory of the kind DEFAULT
 pub const CAI_IPC_LEGACY: u32 = 1;
-/// by the bytes and a file descriptor of the pool, which is passed beside
-/// them: memory of an exportable pool
+/// by the handle and a file descriptor of the pool, which must be passed
+/// beside it: memory of an exportable pool
 pub const CAI_IPC_POOL: u32 = 2;
-/// Memory for another process: to be sent as it is. 160 bytes, never more. Since 0.1.
+/// A handle of memory for another process. Send its bytes unchanged. 160 bytes, never more. Since
+/// 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_ipc_handle {
-    /// sizeof([`cai_ipc_handle`]) of who made it
+    /// sizeof([`cai_ipc_handle`]) in the process that made it
     pub struct_size: u32,
     /// `CAI_IPC_*`
     pub kind: u32,
@@ -295,9 +297,9 @@ pub struct cai_ipc_handle {
     pub size: u64,
     /// of the memory in the allocation that `data` names
     pub offset: u64,
-    /// of who made it; a process does not open its own
+    /// the process that made it; a process cannot open its own handles
     pub process: u64,
-    /// POOL: tells the pool from others of that process
+    /// POOL: identifies the pool in that process
     pub pool: u64,
     /// the device's identity, as [`cai_device_info.uuid`](cai_device_info::uuid)
     pub uuid: [u8; 16usize],
@@ -308,7 +310,7 @@ pub struct cai_ipc_handle {
     pub reserved: u32,
     /// the driver's
     pub data: [u8; 64usize],
-    /// when that process began: process ids recur
+    /// when that process started, since process ids are reused
     pub process_start: u64,
     /// 0
     pub reserved1: u64,
@@ -351,17 +353,17 @@ const _: () = {
         [::core::mem::offset_of!(cai_ipc_handle, reserved2) - 152usize];
 };
 pub const CAI_MANAGER_VERSION: u32 = 1;
-/// A manager: functions, of which the first six are required, and NULL in the place of any other
-/// means the upstream manager's, if there is one, else what is said there. It grows at the tail; a
-/// table of a newer version is refused.
+/// The functions of a manager. The first six are required. NULL for any other means the function of
+/// the upstream manager, if there is one, else the default that is documented at the function. It
+/// grows at the tail; a table of a newer version is refused.
 ///
-/// All but create and destroy may be called from any thread, by several at a time. They are called
-/// with the GPU's primary context current, and with no lock of libcai's held; they may call libcai.
-/// What comes back to the manager itself must end: of a function that has called itself eight times
-/// on the thread, of `initialize` that asks for memory of its own manager, and of `create` that asks
-/// for the device's manager while it makes that, libcai returns [`CAI_ERR_STATE`]. They must not throw,
-/// and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for the CPU.
-/// Since 0.1.
+/// All functions except create and destroy may be called from any thread, and by several threads at
+/// a time. libcai calls them with the GPU's primary context current, and with no lock of libcai
+/// held. They may call libcai, but recursion into the manager itself must end: libcai returns
+/// [`CAI_ERR_STATE`] to a function that has called itself eight times on the thread, to an `initialize`
+/// that allocates from its own manager, and to a `create` that asks for the device's manager while
+/// that manager is being made. They must not throw, and must not write outputs on failure. A
+/// `stream` is 1, 2 or a CUstream; 0 for the CPU. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_manager_table {
@@ -369,14 +371,14 @@ pub struct cai_manager_table {
     pub struct_size: u32,
     /// [`CAI_MANAGER_VERSION`]
     pub version: u32,
-    /// for errors and logs; must stay for ever
+    /// for errors and logs; must stay valid for the life of the process
     pub name: *const ::core::ffi::c_char,
     /// Makes the manager of a device.
     ///
     /// # Arguments
     ///
-    /// - `params`: what [`cai_manager_create()`] was given; NULL if libcai makes it by itself
-    /// - `upstream`: held as long as the manager lives; may be NULL
+    /// - `params`: as passed to [`cai_manager_create()`]; NULL if libcai makes the manager itself
+    /// - `upstream`: libcai holds a reference as long as the manager lives; may be NULL
     pub create: ::core::option::Option<
         unsafe extern "C" fn(
             params: *const ::core::ffi::c_void,
@@ -386,16 +388,16 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Ends it. Memory may be out still; it is then not freed any more.
+    /// Destroys the manager. Memory may still be allocated from it; that memory is never freed.
     pub destroy: ::core::option::Option<unsafe extern "C" fn(self_: *mut ::core::ffi::c_void)>,
-    /// Called before the first allocation, perhaps again, and by several threads at once if they come
-    /// first together; keeps what is there. NBEP 7, initialize.
+    /// Called before the first allocation. It may be called again, and by several threads at once if
+    /// they allocate first at the same time; it must keep existing state. NBEP 7, initialize.
     pub initialize: ::core::option::Option<
         unsafe extern "C" fn(self_: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
     >,
-    /// Gives up what it keeps for later: the device is being reset. May come before initialize, which
-    /// is called again afterwards. What is out is still freed, unless the primary context is
-    /// destroyed: then nothing but destroy follows. NBEP 7, reset.
+    /// Drops cached memory, since the device is being reset. May be called before initialize;
+    /// initialize is called again afterwards. Allocated memory is still freed later, unless the
+    /// primary context is destroyed: then only destroy follows. NBEP 7, reset.
     pub reset: ::core::option::Option<
         unsafe extern "C" fn(self_: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
     >,
@@ -409,9 +411,9 @@ pub struct cai_manager_table {
     ///
     /// # Returns
     ///
-    /// [`CAI_ERR_MEMORY`] if there is not so much left: then what is pending is freed, and it is
-    /// called once more (a manager with an upstream one only if something was pending);
-    /// [`CAI_ERR_UNSUPPORTED`] for a kind that it does not have
+    /// [`CAI_ERR_MEMORY`] if memory is short: libcai then frees what is pending and calls the
+    /// function once more (if there is an upstream manager, only if something was pending);
+    /// [`CAI_ERR_UNSUPPORTED`] for a kind that the manager does not have
     pub memalloc: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -423,15 +425,16 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Frees what memalloc gave, in the order of `stream`. It must not wait for the device: see
-    /// [`cai_pending_add()`]. ASYNC memory is neither asked for nor freed on a stream that is being
-    /// captured, since libcai looks; whoever gives other kinds in the order of the stream, too, looks
-    /// by itself.
+    /// Frees a block of memalloc in the order of `stream`. It must not wait for the device: see
+    /// [`cai_pending_add()`]. libcai checks that ASYNC memory is neither allocated nor freed on a stream
+    /// that is being captured; a manager that allocates other kinds in stream order must check that
+    /// itself.
     ///
     /// # Returns
     ///
-    /// [`CAI_ERR_CAPTURE`] if the capture forbids it: the block is out still, and comes again.
-    /// After any other failure it does not. So it is for all functions that undo something
+    /// [`CAI_ERR_CAPTURE`] if the capture forbids it: the block stays allocated, and libcai frees
+    /// it again later. After any other failure libcai does not. The same holds for all
+    /// functions that undo another one
     pub memfree: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -440,8 +443,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Allocates the host's memory. NULL: the driver's, which is freed with what is pending, or the
-    /// heap. NBEP 7, memhostalloc.
+    /// Allocates host memory. NULL: libcai uses the driver, and frees the memory with the pending
+    /// frees, or the heap. NBEP 7, memhostalloc.
     ///
     /// # Arguments
     ///
@@ -458,7 +461,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Frees what memhostalloc gave. NULL if and only if memhostalloc is.
+    /// Frees a block of memhostalloc. NULL if and only if memhostalloc is.
     pub memhostfree: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -466,7 +469,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Pins memory of the host's that is there. NULL: by the driver. NBEP 7, mempin.
+    /// Pins existing host memory. NULL: by the driver. NBEP 7, mempin.
     ///
     /// # Arguments
     ///
@@ -482,8 +485,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Undoes mempin, at once, even if that waits for the device: the memory may be pinned again by
-    /// anybody, or end. NULL if and only if mempin is.
+    /// Undoes mempin at once, even if that waits for the device: other code may pin the memory again,
+    /// or free it. NULL if and only if mempin is.
     pub memunpin: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -491,7 +494,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Finds the driver's allocation around an address. NULL: the driver is asked.
+    /// Returns the driver's allocation around an address. NULL: libcai asks the driver.
     pub base: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -505,7 +508,7 @@ pub struct cai_manager_table {
     ///
     /// # Arguments
     ///
-    /// - `fd`: gets the descriptor for [`CAI_IPC_POOL`], the caller's to close; else -1
+    /// - `fd`: receives the descriptor for [`CAI_IPC_POOL`], which the caller must close; else -1
     pub get_ipc_handle: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -515,8 +518,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Opens memory of another process where it is, for work on any stream. A handle that is open is
-    /// not opened again. NULL: by the driver.
+    /// Opens memory of another process in place, for work on any stream. libcai does not open a
+    /// handle that is open already. NULL: by the driver.
     pub open_ipc_handle: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -527,7 +530,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Closes what open_ipc_handle opened. NULL if and only if open_ipc_handle is.
+    /// Closes a block of open_ipc_handle. NULL if and only if open_ipc_handle is.
     pub close_ipc_handle: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -536,7 +539,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Says how much there is. NULL: [`cai_device_memory()`]. NBEP 7, get_memory_info.
+    /// Returns the free and total memory in bytes. NULL: [`cai_device_memory()`]. NBEP 7,
+    /// get_memory_info.
     pub get_memory_info: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -545,8 +549,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Frees nothing that it keeps pending (`enter` 1) until as many calls with 0. NULL: it keeps
-    /// nothing but by [`cai_pending_add()`]. NBEP 7, defer_cleanup.
+    /// Stops the manager's own pending frees (`enter` 1) until it is called as often with 0. NULL:
+    /// the manager has no pending frees except those of [`cai_pending_add()`]. NBEP 7, defer_cleanup.
     pub defer_cleanup: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -554,7 +558,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Gives what is freed but kept back, down to `keep` bytes. NULL: there is nothing.
+    /// Releases cached memory, down to `keep` bytes. NULL: the manager caches nothing.
     pub trim: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -615,11 +619,11 @@ pub struct cai_pool_params {
     pub struct_size: u32,
     /// `CAI_POOL_*`
     pub flags: u32,
-    /// bytes that it holds from the beginning, and keeps
+    /// bytes that the pool allocates at creation, and keeps
     pub initial: u64,
-    /// bytes that it never exceeds; 0: the device's
+    /// the most bytes that the pool may have; 0: the device's limit
     pub maximum: u64,
-    /// bytes that it keeps when they are freed; UINT64_MAX: all
+    /// freed bytes that the pool caches; UINT64_MAX: all
     pub threshold: u64,
     /// 0
     pub reserved: u64,
@@ -641,11 +645,11 @@ const _: () = {
     ["Offset of field: cai_pool_params::reserved"]
         [::core::mem::offset_of!(cai_pool_params, reserved) - 32usize];
 };
-/// its memory can be shared, [`CAI_IPC_POOL`]
+/// other processes can open its memory, [`CAI_IPC_POOL`]
 pub const CAI_POOL_EXPORTABLE: u32 = 1;
-/// the device's current pool until the manager ends: CuPy,
-/// cuda.core, RMM and all who allocate in stream order
-/// draw from it
+/// makes it the device's current pool until the manager ends:
+/// CuPy, cuda.core, RMM and all other stream-ordered allocation
+/// use it
 pub const CAI_POOL_INSTALL: u32 = 2;
 /// Params of "limiting". 16 bytes. Since 0.1.
 #[repr(C)]
@@ -654,7 +658,7 @@ pub struct cai_limit_params {
     pub struct_size: u32,
     /// 0
     pub reserved: u32,
-    /// bytes that may be out at a time, by [`cai_block.size`](cai_block::size)
+    /// bytes that may be allocated at a time, by [`cai_block.size`](cai_block::size)
     pub limit: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -668,8 +672,8 @@ const _: () = {
     ["Offset of field: cai_limit_params::limit"]
         [::core::mem::offset_of!(cai_limit_params, limit) - 8usize];
 };
-/// Says who calls, for logs: writes at most `size` bytes of UTF-8 and a NUL, as "file.py:12". An
-/// empty text: not known. Any thread. Since 0.1.
+/// Names the caller, for logs: writes at most `size` bytes of UTF-8 and a NUL, as "file.py:12". An
+/// empty text means unknown. Any thread. Since 0.1.
 pub type cai_caller_fn = ::core::option::Option<
     unsafe extern "C" fn(
         context: *mut ::core::ffi::c_void,
@@ -677,9 +681,9 @@ pub type cai_caller_fn = ::core::option::Option<
         size: u64,
     ),
 >;
-/// Params of "logging": to a file or to a function; the first line names the columns: time (seconds
-/// since the manager was made), device, action, address, size, stream, status, caller. 48 bytes.
-/// Since 0.1.
+/// Params of "logging", which writes to a file or to a function. The first line names the columns:
+/// time (seconds since the manager was created), device, action, address, size, stream, status,
+/// caller. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_log_params {
@@ -688,8 +692,9 @@ pub struct cai_log_params {
     pub reserved: u32,
     /// appended to; NULL if `write` is set
     pub path: *const ::core::ffi::c_char,
-    /// takes whole lines, with
-    /// their end; any thread
+    /// receives whole lines, with
+    /// their line end; any
+    /// thread
     pub write: ::core::option::Option<
         unsafe extern "C" fn(
             context: *mut ::core::ffi::c_void,
@@ -699,11 +704,11 @@ pub struct cai_log_params {
     >,
     /// may be NULL
     pub caller: cai_caller_fn,
-    /// for both; the manager's once it is made
+    /// for both; belongs to the manager once that is created
     pub context: *mut ::core::ffi::c_void,
-    /// called once, when the manager has ended, on any thread; not
-    /// if making it fails: then the context is still the caller's.
-    /// NULL: the context must outlive the manager
+    /// called once, when the manager has ended, on any thread. If
+    /// creating it fails, the context is still the caller's. NULL:
+    /// the context must outlive the manager
     pub destroy: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -734,7 +739,7 @@ pub struct cai_track_params {
     pub reserved: u32,
     /// may be NULL
     pub caller: cai_caller_fn,
-    /// for it; the manager's once it is made
+    /// for `caller`; belongs to the manager once that is created
     pub context: *mut ::core::ffi::c_void,
     /// as in [`cai_log_params`]
     pub destroy: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
@@ -761,7 +766,7 @@ pub struct cai_retry_params {
     pub struct_size: u32,
     /// 0
     pub reserved: u32,
-    /// Memory is short: returns 1 to try again, having freed something, or 0 to give up.
+    /// Called when memory is short. Returns 1 if it has freed something, to try again, or 0 to fail.
     ///
     /// # Arguments
     ///
@@ -769,7 +774,7 @@ pub struct cai_retry_params {
     pub retry: ::core::option::Option<
         unsafe extern "C" fn(context: *mut ::core::ffi::c_void, size: u64, attempt: u64) -> i32,
     >,
-    /// for retry; the manager's once it is made
+    /// for retry; belongs to the manager once that is created
     pub context: *mut ::core::ffi::c_void,
     /// as in [`cai_log_params`]
     pub destroy: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
@@ -789,10 +794,9 @@ const _: () = {
     ["Offset of field: cai_retry_params::destroy"]
         [::core::mem::offset_of!(cai_retry_params, destroy) - 24usize];
 };
-/// Counts of "statistics", and of "limiting" and "tracking", too. Each is exact; while other
-/// threads allocate or free, they may be of different moments. What a free has failed for is out
-/// still, for a capture or for good. It grows at the tail. 64 bytes. Since
-/// 0.1.
+/// Counts of "statistics", "limiting" and "tracking". Each count is exact; while other threads
+/// allocate or free, the counts may be of different moments. A block whose free has failed counts as
+/// allocated, until the capture ends or for good. It grows at the tail. 64 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_statistics {
@@ -800,13 +804,13 @@ pub struct cai_statistics {
     pub struct_size: u32,
     /// 0
     pub reserved: u32,
-    /// that are out, by [`cai_block.size`](cai_block::size)
+    /// bytes allocated now, by [`cai_block.size`](cai_block::size)
     pub bytes: u64,
-    /// the most that ever were
+    /// the most bytes allocated at a time
     pub bytes_peak: u64,
-    /// ever allocated
+    /// bytes ever allocated
     pub bytes_total: u64,
-    /// allocations that are out
+    /// allocations now
     pub count: u64,
     pub count_peak: u64,
     pub count_total: u64,
@@ -836,7 +840,7 @@ const _: () = {
     ["Offset of field: cai_statistics::failures"]
         [::core::mem::offset_of!(cai_statistics, failures) - 56usize];
 };
-/// An allocation that is out. Lives during the callback. 48 bytes. Since 0.1.
+/// An allocation that is not freed. Valid during the callback. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_allocation {
@@ -847,9 +851,9 @@ pub struct cai_allocation {
     pub data: u64,
     pub size: u64,
     pub stream: u64,
-    /// when, since the manager was made
+    /// time of the allocation, since the manager was created
     pub seconds: f64,
-    /// as [`cai_caller_fn`] said
+    /// as [`cai_caller_fn`] wrote it
     pub caller: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -876,8 +880,8 @@ const _: () = {
 pub struct cai_memory {
     _unused: [u8; 0],
 }
-/// What memory is wanted. Zero it, set struct_size, kind and size. It grows at the tail. 88 bytes.
-/// Since 0.1.
+/// A request for memory. Zero it, then set struct_size, kind and size. It grows at the tail. 88
+/// bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_request {
@@ -934,13 +938,14 @@ const _: () = {
 };
 /// the host may use `host`
 pub const CAI_MEMORY_DEREFERENCEABLE: u32 = 1;
-/// [`cai_memory_free()`] was called, or the device reset
+/// freed by [`cai_memory_free()`], or by a reset of the
+/// device
 pub const CAI_MEMORY_FREED: u32 = 2;
-/// [`cai_memory_wrap()`], or of another process
+/// from [`cai_memory_wrap()`], or of another process
 pub const CAI_MEMORY_FOREIGN: u32 = 4;
 /// [`cai_memory_view()`]
 pub const CAI_MEMORY_VIEW: u32 = 8;
-/// nobody may write it, and arrays of it say so
+/// must not be written; arrays of it are read-only
 pub const CAI_MEMORY_READONLY: u32 = 16;
 /// What is known of memory. It grows at the tail. 96 bytes. Since 0.1.
 #[repr(C)]
@@ -961,15 +966,15 @@ pub struct cai_memory_info {
     pub host: u64,
     /// CUDA_ARRAY: the CUarray; else 0
     pub array: u64,
-    /// bytes in all, the padding of rows too
+    /// bytes in all, padding of rows included
     pub size: u64,
-    /// bytes of a row that are used: as asked for; size if there are none
+    /// bytes used of a row, as requested; size if there are no rows
     pub row: u64,
-    /// bytes from one row to the next; size if there are none
+    /// bytes from one row to the next; size if there are no rows
     pub pitch: u64,
-    /// 1 if there are none
+    /// 1 if there are no rows
     pub rows: u64,
-    /// 1 if there are none
+    /// 1 if there is no third dimension
     pub depth: u64,
     /// the free stream's value; 0 for the CPU
     pub stream: u64,
@@ -1007,23 +1012,23 @@ const _: () = {
     ["Offset of field: cai_memory_info::stream"]
         [::core::mem::offset_of!(cai_memory_info, stream) - 88usize];
 };
-/// What is out and what is pending on a device. It grows at the tail. 48 bytes. Since 0.1.
+/// The allocated and the pending memory of a device. It grows at the tail. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_usage {
     /// in: sizeof([`cai_usage`]), at least 8; as in [`cai_device_info`]
     pub struct_size: u32,
-    /// calls of [`cai_pending_defer()`] that are open
+    /// calls of [`cai_pending_defer()`] that have not ended
     pub deferred: u32,
-    /// of [`cai_memory`] that is out, but not what a manager takes inside of
-    /// its functions, to give it; pinned and managed memory of a GPU counts
-    /// for the CPU, too
+    /// bytes of allocated [`cai_memory`], without the memory that a manager
+    /// allocates inside of its own functions; pinned and managed memory of a
+    /// GPU counts for the CPU, too
     pub bytes: u64,
-    /// of them
+    /// allocations of these bytes
     pub count: u64,
-    /// of frees that are pending
+    /// bytes of pending frees
     pub pending_bytes: u64,
-    /// of them, and of streams and events to be destroyed
+    /// pending frees, and streams and events to be destroyed
     pub pending_count: u64,
     /// 0
     pub reserved: u64,
@@ -1044,17 +1049,17 @@ const _: () = {
     ["Offset of field: cai_usage::reserved"]
         [::core::mem::offset_of!(cai_usage, reserved) - 40usize];
 };
-/// where it is: on its own device, or from one that can access that
+/// in place: on its own device, or on a device that can access that one
 pub const CAI_OPEN_DIRECT: u32 = 1;
-/// as a copy in new memory, queued on the stream; nothing foreign is held
-/// once that is done
+/// as a copy in new memory, queued on the stream; the original is closed
+/// once the copy is complete
 pub const CAI_OPEN_STAGED: u32 = 2;
-/// direct where that can be, else staged
+/// DIRECT where possible, else STAGED
 pub const CAI_OPEN_AUTO: u32 = 3;
 functions! {
     memory:
-    /// Reads a device: "cpu", "gpu" (the thread's current one), "gpu:1" or "cuda:1", "gpu:free" (the
-    /// one with the most free memory); "cuda" says the same as "gpu". Case does not matter, nor do
+    /// Parses a device: "cpu", "gpu" (the thread's current GPU), "gpu:1" or "cuda:1", "gpu:free" (the
+    /// GPU with the most free memory). "cuda" means the same as "gpu". Case does not matter, nor do
     /// blanks at both ends and around the colon.
     ///
     /// # Arguments
@@ -1063,8 +1068,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if the text is none of these; [`CAI_ERR_DEVICE`] if there is no such
-    /// GPU; [`CAI_ERR_DRIVER`] and [`CAI_ERR_CUDA`] for GPUs; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for any other text; [`CAI_ERR_DEVICE`] if there is no such GPU;
+    /// [`CAI_ERR_DRIVER`] and [`CAI_ERR_CUDA`] for GPUs; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_device_parse(
@@ -1072,15 +1077,15 @@ functions! {
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Writes a device as "cpu" or "gpu:1"; whether there is such a GPU is not asked.
+    /// Writes a device as "cpu" or "gpu:1". It does not check whether there is such a GPU.
     ///
     /// # Arguments
     ///
-    /// - `text`: [`CAI_DEVICE_TEXT_SIZE`] bytes; gets the text and its NUL
+    /// - `text`: [`CAI_DEVICE_TEXT_SIZE`] bytes; receives the text and its NUL
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if its type or id is that of no device; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if the type or the id is invalid; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_device_format(
@@ -1088,7 +1093,8 @@ functions! {
         text: *mut ::core::ffi::c_char,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Counts the devices of a type: 1 CPU; 0 GPUs if there is no driver, or none that libcai can use.
+    /// Counts the devices of a type: 1 for the CPU; 0 for GPUs if there is no driver that libcai can
+    /// use.
     ///
     /// # Arguments
     ///
@@ -1101,8 +1107,8 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_device_count(type_: i32, count: *mut i32, error: *mut cai_error) -> cai_status;
-    /// Finds the calling thread's current device of a type: the CPU, or the GPU of its current context,
-    /// or, if none is current, GPU 0.
+    /// Returns the calling thread's current device of a type: the CPU, or the GPU of its current
+    /// context, or GPU 0 if no context is current.
     ///
     /// # Returns
     ///
@@ -1115,8 +1121,8 @@ functions! {
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a GPU's primary context current on the calling thread, in the place of the one that is.
-    /// Nothing for the CPU.
+    /// Makes a GPU's primary context current on the calling thread, in place of the current one. Does
+    /// nothing for the CPU.
     ///
     /// # Returns
     ///
@@ -1126,7 +1132,7 @@ functions! {
     /// Since 0.1.
     pub fn cai_device_set_current(device: cai_device, error: *mut cai_error) -> cai_status;
     /// Makes a device current until [`cai_device_leave()`] with the same guard on the same thread: pushes a
-    /// GPU's primary context. Nothing for the CPU.
+    /// GPU's primary context. Does nothing for the CPU.
     ///
     /// # Returns
     ///
@@ -1138,22 +1144,22 @@ functions! {
         guard: *mut cai_device_guard,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes what was current before [`cai_device_enter()`] current again. Guards are left in the reverse
+    /// Restores the context that was current before [`cai_device_enter()`]. Leave guards in the reverse
     /// order.
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`], and nothing changed, on another thread, for a guard that was
-    /// left already, and if the context that was entered is not the current one; [`CAI_ERR_CUDA`];
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`], with nothing changed, on another thread, for a guard that was
+    /// left already, and if the entered context is not the current one; [`CAI_ERR_CUDA`];
     /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_device_leave(guard: *mut cai_device_guard, error: *mut cai_error) -> cai_status;
-    /// Says what is known of a device.
+    /// Returns the properties of a device.
     ///
     /// # Arguments
     ///
-    /// - `out`: struct_size set by the caller
+    /// - `out`: the caller sets struct_size
     ///
     /// # Returns
     ///
@@ -1166,12 +1172,12 @@ functions! {
         out: *mut cai_device_info,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Writes a few lines for people: name, identity, memory, what the device can do.
+    /// Writes a few lines for people: name, UUID, memory, capabilities.
     ///
     /// # Arguments
     ///
-    /// - `text`: `size` bytes; gets the lines, cut if need be, and a NUL. May be NULL if size is 0
-    /// - `length`: may be NULL; gets the bytes of the whole text, without the NUL
+    /// - `text`: `size` bytes; receives the lines, cut to fit, and a NUL. May be NULL if size is 0
+    /// - `length`: may be NULL; receives the bytes of the whole text, without the NUL
     ///
     /// # Returns
     ///
@@ -1185,7 +1191,7 @@ functions! {
         length: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the GPU with an identity, under whatever ordinal this process knows it.
+    /// Finds the GPU with a UUID, whatever its ordinal in this process.
     ///
     /// # Arguments
     ///
@@ -1202,7 +1208,7 @@ functions! {
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says how much memory a device has free, and in all; of the machine for the CPU.
+    /// Returns a device's free and total memory; for the CPU, the machine's.
     ///
     /// # Arguments
     ///
@@ -1220,7 +1226,7 @@ functions! {
         total: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the device of a type with the most free memory; the first of several.
+    /// Returns the device of a type with the most free memory; of several, the first.
     ///
     /// # Returns
     ///
@@ -1232,12 +1238,12 @@ functions! {
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says whether kernels on a device can be allowed to use the memory of another one. A device can
-    /// use its own; GPU and CPU cannot use each other's.
+    /// Tells whether kernels on a device can be given access to another device's memory. A device can
+    /// access its own memory; a GPU and the CPU cannot access each other's.
     ///
     /// # Arguments
     ///
-    /// - `yes`: gets 1 or 0
+    /// - `yes`: receives 1 or 0
     ///
     /// # Returns
     ///
@@ -1250,26 +1256,26 @@ functions! {
         yes: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Waits until the calling thread's current stream of the device, and then all else that is queued
-    /// in the GPU's primary context, is complete.
+    /// Waits for the calling thread's current stream of the device, and then for all other work queued
+    /// in the GPU's primary context.
     ///
-    /// The driver refuses that while any stream of the context is being captured, and ends the capture.
-    /// libcai looks first, at the streams that it has handles of and at those in order with the legacy
-    /// stream. It cannot see others: make a handle of such a stream, [`cai_stream_wrap()`], or do not call
-    /// this while it is captured.
+    /// The driver refuses this while any stream of the context is being captured, and invalidates the
+    /// capture. libcai checks first the streams that it has handles for, and those ordered with the
+    /// legacy stream. It cannot see other streams: make a handle for such a stream with
+    /// [`cai_stream_wrap()`], or do not call this while it is being captured.
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if one of the streams that it sees is being captured, and the
-    /// capture goes on; [`CAI_ERR_CUDA`] with 900 in `native` if another one was, and the driver
-    /// has ended the capture; a failure of earlier work as [`cai_stream_synchronize()`]; the rest as
-    /// [`cai_device_set_current()`].
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if a stream that it sees is being captured, and the capture
+    /// goes on; [`CAI_ERR_CUDA`] with 900 in `native` if another stream is being captured, and the
+    /// driver has invalidated that capture; a failure of earlier work as
+    /// [`cai_stream_synchronize()`]; the rest as [`cai_device_set_current()`].
     ///
     /// Since 0.1.
     pub fn cai_device_synchronize(device: cai_device, error: *mut cai_error) -> cai_status;
-    /// Adds a callback that the next [`cai_device_reset()`] of any device calls once, after it has
-    /// synchronised and before it resets; it stays for later ones. A pair of function and context that
-    /// is there already is not added again.
+    /// Adds a callback. Each [`cai_device_reset()`] of any device calls it once, after it has synchronised
+    /// and before it resets. A pair of function and context that is registered already is not added
+    /// again.
     ///
     /// # Returns
     ///
@@ -1281,7 +1287,8 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Takes a callback away; nothing if it is not there. A reset that has begun may still call it.
+    /// Removes a callback; does nothing if it is not registered. A reset that has begun may still call
+    /// it.
     ///
     /// # Returns
     ///
@@ -1293,31 +1300,31 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Synchronises a device, calls the callbacks, frees what is pending ([`cai_pending_add()`]), resets
+    /// Synchronises a device, calls the callbacks, runs the pending frees ([`cai_pending_add()`]), resets
     /// the managers of the device, and drops the calling thread's current streams of it. Callbacks run
     /// in the order in which they were added, with no lock held.
     ///
     /// # Arguments
     ///
-    /// - `flags`: `CAI_RESET_*`. After [`CAI_RESET_CONTEXT`], memory, streams and events of the device
-    ///   that somebody still holds are dead: using them is [`CAI_ERR_STATE`], releasing them is
-    ///   safe. The context stays current wherever it was, and the next function that works
-    ///   on the device makes it anew
+    /// - `flags`: `CAI_RESET_*`. After [`CAI_RESET_CONTEXT`], using memory, streams and events of the
+    ///   device that are still referenced returns [`CAI_ERR_STATE`]; releasing them is safe.
+    ///   The context stays current wherever it was, and the next function that works on the
+    ///   device creates it again
     ///
     /// # Returns
     ///
-    /// as [`cai_device_synchronize()`], and then nothing but synchronising has happened;
-    /// [`CAI_ERR_CUDA`] also for the reset itself; [`CAI_ERR_STATE`] inside of a callback;
+    /// as [`cai_device_synchronize()`], after which nothing but synchronising has happened;
+    /// [`CAI_ERR_CUDA`], also for the reset itself; [`CAI_ERR_STATE`] inside of a callback;
     /// [`CAI_ERR_ARGUMENT`] for other flags.
     ///
     /// Since 0.1.
     pub fn cai_device_reset(device: cai_device, flags: u32, error: *mut cai_error) -> cai_status;
-    /// Says how much freed memory the device's current pool keeps for later: the driver gives back what
-    /// exceeds it whenever streams synchronise. Nothing for the CPU.
+    /// Sets how much freed memory the device's current pool caches: the driver releases the excess
+    /// whenever streams synchronise. Does nothing for the CPU.
     ///
     /// # Arguments
     ///
-    /// - `bytes`: at first 0
+    /// - `bytes;`: the default is 0
     ///
     /// # Returns
     ///
@@ -1329,7 +1336,8 @@ functions! {
         bytes: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for the CPU.
+    /// Releases cached memory of the device's current pool, down to `keep` bytes. Does nothing for the
+    /// CPU.
     ///
     /// # Returns
     ///
@@ -1341,20 +1349,21 @@ functions! {
         keep: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a stream.
+    /// Creates a stream.
     ///
     /// # Arguments
     ///
     /// - `mode`: `CAI_MODE_*`
-    /// - `priority`: 0 is the default, and lower is more urgent; the driver clips it. 0 for the CPU
-    ///   and for [`CAI_MODE_DEFAULT`]
-    /// - `out`: one holder. The last [`cai_stream_release()`] waits for nothing: work that is queued
-    ///   still runs, and a GPU's stream is destroyed with the frees that are pending
+    /// - `priority`: 0 is the default, and lower is more urgent; the driver clips it. Must be 0 for
+    ///   the CPU and for [`CAI_MODE_DEFAULT`]
+    /// - `out`: the stream; the caller owns one reference. The last [`cai_stream_release()`] does
+    ///   not wait: queued work still runs, and a GPU stream is destroyed with the pending
+    ///   frees
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for another mode or priority; the rest as
-    /// [`cai_device_set_current()`], and [`CAI_ERR_UNSUPPORTED`] if no thread could be made.
+    /// [`cai_device_set_current()`], and [`CAI_ERR_UNSUPPORTED`] if a thread cannot be created.
     ///
     /// Since 0.1.
     pub fn cai_stream_create(
@@ -1364,22 +1373,22 @@ functions! {
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a handle for a GPU's stream of somebody else's. Streams are the same if their values,
-    /// contexts and (for 2) threads are, whoever wrapped them.
+    /// Makes a handle for a GPU stream that other code created. Two handles mean the same stream if
+    /// their values, contexts and (for 2) threads are the same.
     ///
     /// # Arguments
     ///
-    /// - `device`: the stream's
+    /// - `device`: the stream's device
     /// - `value`: 1 or 2 of the device's primary context, or a CUstream. 2 is the calling thread's:
-    ///   using the handle on another one is [`CAI_ERR_STATE`]
-    /// - `release`: ends the stream once libcai needs it no longer; runs once, on any thread, no lock
-    ///   held; may be NULL
+    ///   using the handle on another thread returns [`CAI_ERR_STATE`]
+    /// - `release`: called when libcai no longer needs the stream, to destroy it; runs once, on any
+    ///   thread, with no lock held; may be NULL
     /// - `context`: for release. On success it belongs to the handle; on failure it is the caller's
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for 0; [`CAI_ERR_DEVICE`] if the stream is not that device's, or
-    /// that is the CPU; [`CAI_ERR_ARGUMENT`]; the rest as [`cai_device_set_current()`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for 0; [`CAI_ERR_DEVICE`] if the stream is not of that device, or
+    /// the device is the CPU; [`CAI_ERR_ARGUMENT`]; the rest as [`cai_device_set_current()`].
     ///
     /// Since 0.1.
     pub fn cai_stream_wrap(
@@ -1390,18 +1399,19 @@ functions! {
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Adds one holder. Since 0.1.
+    /// Adds a reference. Since 0.1.
     pub fn cai_stream_retain(stream: *mut cai_stream);
-    /// Takes one holder away. Work that a CPU stream does may do so, even the last one. Since 0.1.
+    /// Releases a reference. Work on a CPU stream may release that stream, even the last reference.
+    /// Since 0.1.
     pub fn cai_stream_release(stream: *mut cai_stream);
-    /// Returns the stream as the functions under "Order" in cai.h and the dict take it: 1, 2 or a
-    /// CUstream; 0 for a CPU's stream, and for NULL. Since 0.1.
+    /// Returns the stream's value for the functions under "Order" in cai.h and for the dict: 1, 2 or a
+    /// CUstream; 0 for a CPU stream, and for NULL. Since 0.1.
     pub fn cai_stream_value(stream: *const cai_stream) -> u64;
-    /// Says what is known of a stream.
+    /// Returns the properties of a stream.
     ///
     /// # Arguments
     ///
-    /// - `out`: struct_size set by the caller
+    /// - `out`: the caller sets struct_size
     ///
     /// # Returns
     ///
@@ -1413,11 +1423,11 @@ functions! {
         out: *mut cai_stream_info,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Sets how many threads work on a CPU stream may use, for that work to read.
+    /// Sets how many threads the work on a CPU stream may use; the work must read it itself.
     ///
     /// # Arguments
     ///
-    /// - `threads`: at least 1; at first the machine's number of processors
+    /// - `threads`: at least 1; the default is the machine's number of processors
     ///
     /// # Returns
     ///
@@ -1431,24 +1441,25 @@ functions! {
     ) -> cai_status;
     /// Queues a function. A CPU stream that is not [`CAI_MODE_ASYNC`] runs it before the call returns.
     ///
-    /// The first failure of work on a stream drops what waits there on the CPU (`done` is called all the
-    /// same), and is returned once, by the next of these for the handle: [`cai_stream_enqueue()`], which
-    /// then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`], [`cai_stream_follow()`],
-    /// [`cai_event_wait()`]; on the CPU, [`cai_event_record()`]. If none comes, [`cai_on_failure()`] hears of it.
+    /// The first failure of work on a stream is returned once, by the next call for the handle of
+    /// [`cai_stream_enqueue()`], which then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`],
+    /// [`cai_stream_follow()`], [`cai_event_wait()`], or, on the CPU, [`cai_event_record()`]. If there is no such
+    /// call, the failure goes to the hook of [`cai_on_failure()`]. On a CPU stream the failure also drops
+    /// all work queued behind it (`done` is still called).
     ///
     /// # Arguments
     ///
-    /// - `work`: may be NULL: nothing to do
-    /// - `done`: called once after `work`, or when it is dropped; it ends `context`. On a GPU's
-    ///   stream not by the driver's thread, but by a later call for this stream or
-    ///   [`cai_drain()`], so that it may do anything. May be NULL
-    /// - `context`: on failure it is the caller's, and `done` is not called, nor will it be
+    /// - `work`: the function; NULL does nothing
+    /// - `done`: called once after `work`, or when the work is dropped; it frees `context`. On a
+    ///   GPU stream it is called by a later call for this stream or by [`cai_drain()`], not by
+    ///   the driver's thread, so it may call the driver. May be NULL
+    /// - `context`: for both. On failure it is the caller's, and `done` is never called
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; the failure of earlier work; of this one if it ran at once (the context is the
-    /// caller's then, too); [`CAI_ERR_CAPTURE`] if
-    /// `done` is given and the stream is being captured; [`CAI_ERR_STATE`] after a reset;
+    /// [`CAI_OK`]; the failure of earlier work; the failure of `work` if it ran at once (the
+    /// context is the caller's then, too); [`CAI_ERR_CAPTURE`] if `done` is given and the stream is
+    /// being captured; [`CAI_ERR_STATE`] after a reset;
     /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -1459,13 +1470,14 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Keeps an object until the stream has passed what is queued on it by now. In a capture, the graph
+    /// Keeps an object until the work queued on the stream so far is complete. In a capture, the graph
     /// keeps it.
     ///
     /// # Arguments
     ///
-    /// - `release`: called once, on the thread of a later call for the stream, under "Order", or of
-    ///   [`cai_drain()`]; never by the driver's; on a CPU stream by whoever does its work
+    /// - `release`: frees the object. It is called once, by a later call for the stream, a later call
+    ///   under "Order" or [`cai_drain()`], never by the driver's thread; on a CPU stream, by
+    ///   the thread that runs its work
     /// - `context`: for release; on failure it is the caller's
     ///
     /// # Returns
@@ -1480,11 +1492,11 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says whether work is pending.
+    /// Tells whether work is pending on a stream.
     ///
     /// # Arguments
     ///
-    /// - `busy`: gets 1 or 0
+    /// - `busy`: receives 1 or 0
     ///
     /// # Returns
     ///
@@ -1497,8 +1509,7 @@ functions! {
         busy: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Waits until the work that is queued is complete; then ends what was attached. Release the GIL
-    /// first.
+    /// Waits until the queued work is complete; then releases what was attached. Release the GIL first.
     ///
     /// # Returns
     ///
@@ -1506,10 +1517,10 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_stream_synchronize(stream: *mut cai_stream, error: *mut cai_error) -> cai_status;
-    /// Makes later work on a stream wait for what is queued on another one by now. The host waits only
-    /// where a GPU's stream follows an ASYNC one of the CPU, or a CPU stream that works at once follows
-    /// any. A GPU's stream that follows one that is being captured joins the capture, and must be
-    /// followed back before that ends.
+    /// Makes later work on `stream` wait for the work queued on `other` so far. The host waits only if
+    /// a GPU stream follows an ASYNC stream of the CPU, or if a CPU stream that works at once follows
+    /// any stream. A GPU stream that follows a stream that is being captured joins the capture; the
+    /// captured stream must follow it back before the capture ends.
     ///
     /// # Returns
     ///
@@ -1524,11 +1535,12 @@ functions! {
         other: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the calling thread's current stream of a device: at first one of [`CAI_MODE_DEFAULT`].
+    /// Returns the calling thread's current stream of a device; the default is a stream of
+    /// [`CAI_MODE_DEFAULT`].
     ///
     /// # Arguments
     ///
-    /// - `out`: one holder more
+    /// - `out`: the stream, with a new reference
     ///
     /// # Returns
     ///
@@ -1540,12 +1552,13 @@ functions! {
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a stream the calling thread's current one of the stream's device. A thread that ends lets
-    /// go of its current streams.
+    /// Makes a stream the calling thread's current stream of the stream's device. A thread that ends
+    /// releases its current streams.
     ///
     /// # Arguments
     ///
-    /// - `stream`: gets one holder more; the one it replaces loses one
+    /// - `stream`: the function adds a reference to it, and releases the reference to the stream that
+    ///   it replaces
     ///
     /// # Returns
     ///
@@ -1565,8 +1578,8 @@ functions! {
         guard: *mut cai_stream_guard,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Synchronises the stream, and makes the one before it current again. Guards of a device are left
-    /// in the reverse order.
+    /// Synchronises the stream, and makes the previous stream current again. Leave the guards of a
+    /// device in the reverse order.
     ///
     /// # Arguments
     ///
@@ -1574,9 +1587,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`], and nothing changed, on another thread, for a guard that was
-    /// left already, and out of turn; a failure as [`cai_stream_synchronize()`], and then the guard
-    /// is left all the same (its thread is 0); [`CAI_ERR_ARGUMENT`], also for other flags.
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`], with nothing changed, on another thread, for a guard that was
+    /// left already, and out of order; a failure as [`cai_stream_synchronize()`], and the guard is
+    /// left all the same (its thread is 0); [`CAI_ERR_ARGUMENT`], also for other flags.
     ///
     /// Since 0.1.
     pub fn cai_stream_leave(
@@ -1584,12 +1597,13 @@ functions! {
         flags: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an event; it is complete until it is recorded.
+    /// Creates an event. It is complete until it is recorded.
     ///
     /// # Arguments
     ///
     /// - `flags`: `CAI_EVENT_*`
-    /// - `out`: one holder; the last [`cai_event_release()`] waits for nothing
+    /// - `out`: the event; the caller owns one reference. The last [`cai_event_release()`] does not
+    ///   wait
     ///
     /// # Returns
     ///
@@ -1602,15 +1616,15 @@ functions! {
         out: *mut *mut cai_event,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Adds one holder. Since 0.1.
+    /// Adds a reference. Since 0.1.
     pub fn cai_event_retain(event: *mut cai_event);
-    /// Takes one holder away. Since 0.1.
+    /// Releases a reference. Since 0.1.
     pub fn cai_event_release(event: *mut cai_event);
-    /// Returns the CUevent, as arrays of [`CAI_STREAM_EVENT`] have it; 0 for a CPU's event, and for NULL.
-    /// Since 0.1.
+    /// Returns the CUevent, as in arrays of [`CAI_STREAM_EVENT`]; 0 for a CPU event, and for NULL. Since
+    /// 0.1.
     pub fn cai_event_value(event: *const cai_event) -> u64;
-    /// Puts the event behind what is queued on a stream by now. What waits for its last place waits for
-    /// that still.
+    /// Records the event behind the work queued on a stream so far. Work that waits for an earlier
+    /// record of the event still waits for that.
     ///
     /// # Arguments
     ///
@@ -1619,8 +1633,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] for a stream of another device, or of another context than the
-    /// GPU's primary one; [`CAI_ERR_CAPTURE`] if the capture was invalidated; the failure of
-    /// earlier work on a CPU's stream; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`];
+    /// GPU's primary context; [`CAI_ERR_CAPTURE`] if the capture was invalidated; the failure of
+    /// earlier work on a CPU stream; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`];
     /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -1629,8 +1643,8 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes later work on a stream wait for the event as it was recorded last; nothing if it never
-    /// was.
+    /// Makes later work on a stream wait for the last record of the event; does nothing if it was never
+    /// recorded.
     ///
     /// # Arguments
     ///
@@ -1646,11 +1660,11 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says whether work before the event is pending.
+    /// Tells whether work before the event is pending.
     ///
     /// # Arguments
     ///
-    /// - `busy`: gets 1 or 0
+    /// - `busy`: receives 1 or 0
     ///
     /// # Returns
     ///
@@ -1667,12 +1681,12 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_event_query()`]; [`CAI_ERR_STATE`] also on the thread of the CPU stream that must pass
-    /// it.
+    /// as [`cai_event_query()`]; [`CAI_ERR_STATE`], also on the thread of the CPU stream that must
+    /// complete it.
     ///
     /// Since 0.1.
     pub fn cai_event_synchronize(event: *mut cai_event, error: *mut cai_error) -> cai_status;
-    /// Measures the time between two events of one device.
+    /// Returns the time between two events of one device.
     ///
     /// # Arguments
     ///
@@ -1682,8 +1696,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if one was not recorded, or is not complete, and after a reset;
-    /// [`CAI_ERR_DEVICE`] if their devices differ; [`CAI_ERR_VALUE`] if one keeps no time;
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if one was not recorded or is not complete, and after a reset;
+    /// [`CAI_ERR_DEVICE`] if their devices differ; [`CAI_ERR_VALUE`] if one was made without
+    /// [`CAI_EVENT_TIMING`];
     /// [`CAI_ERR_CAPTURE`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -1693,10 +1708,10 @@ functions! {
         milliseconds: *mut f64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1.
+    /// Returns a kind's name, as quoted above; NULL if the kind is invalid. Since 0.1.
     pub fn cai_kind_name(kind: u32) -> *const ::core::ffi::c_char;
-    /// Reads a kind by name; case and blanks at both ends do not matter. "unified", "unified_global"
-    /// and "pitched_unified" are other names of the managed ones.
+    /// Parses the name of a kind. Case and blanks at both ends do not matter. "unified",
+    /// "unified_global" and "pitched_unified" are other names of the managed kinds.
     ///
     /// # Arguments
     ///
@@ -1712,21 +1727,23 @@ functions! {
         kind: *mut u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says whether the host may use the memory of a kind on a device: all of the CPU's that has an
-    /// address, and pinned, mapped, managed and host memory of GPUs. 1 or 0. Since 0.1.
+    /// Returns 1 if the host may use memory of a kind on a device, else 0. The host may use all memory
+    /// of the CPU that has an address, and pinned, mapped, managed and host memory of GPUs. Since
+    /// 0.1.
     pub fn cai_is_dereferenceable(device: cai_device, kind: u32) -> i32;
-    /// Gives a table a name, for the life of the process.
+    /// Registers a table under a name, for the life of the process.
     ///
     /// # Arguments
     ///
-    /// - `name`: of letters, digits, '_', '-' and '.'; copied
-    /// - `table`: must stay for ever, with its code
+    /// - `name`: letters, digits, '_', '-' and '.'; copied
+    /// - `table`: must stay valid for the life of the process, with its code
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VERSION`] for a table of another version, and the message says which is
-    /// needed; [`CAI_ERR_VALUE`] for a name that is taken or invalid, and for a table that lacks a
-    /// required function or has one of a pair; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_VERSION`] for a table of another version, and the message names the
+    /// version needed; [`CAI_ERR_VALUE`] if the name is already registered or invalid, or if the
+    /// table lacks a required function or has only one of a pair; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_manager_register(
@@ -1734,40 +1751,41 @@ functions! {
         table: *const cai_manager_table,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a manager. Built in are
+    /// Creates a manager. These are built in:
     ///
-    /// - "default": each kind its own way; plain device memory, freed with others like it, for DEFAULT;
-    /// - "async": DEFAULT in the order of the stream, too, from the device's current pool;
-    /// - "pool": likewise, from a pool of its own, see [`cai_pool_params`];
+    /// - "default": allocates each kind in its own way; DEFAULT is plain device memory, freed in
+    /// batches;
+    /// - "async": DEFAULT is stream-ordered, too, from the device's current pool;
+    /// - "pool": likewise, from its own pool, see [`cai_pool_params`];
     /// - "managed", or "unified": all memory is managed;
-    /// - "host": the heap; for the CPU, as the others are for GPUs;
+    /// - "host": the heap; for the CPU only, as the others are for GPUs only;
     ///
-    /// and, around an upstream manager, for its device's memory and the host's alike,
+    /// and these wrap an upstream manager, for device and host memory alike:
     ///
-    /// - "statistics": counts, see [`cai_manager_statistics()`];
+    /// - "statistics": counts allocations, see [`cai_manager_statistics()`];
     /// - "limiting": refuses what exceeds a limit, see [`cai_limit_params`];
     /// - "logging": writes a line for each call, see [`cai_log_params`];
-    /// - "tracking": knows what is out, see [`cai_manager_outstanding()`];
-    /// - "retrying": asks somebody what to do when memory is short, see [`cai_retry_params`].
+    /// - "tracking": lists what is allocated, see [`cai_manager_outstanding()`];
+    /// - "retrying": calls a function when memory is short, see [`cai_retry_params`].
     ///
     /// # Arguments
     ///
-    /// - `name`: one of these, of [`cai_manager_register()`], or "/path/lib.so" or
-    ///   "/path/lib.so:symbol", a library that exports a [`cai_manager_table`] under that
-    ///   name (`cai_manager_table_export` if there is none), and is never unloaded
-    /// - `params`: as the manager wants it; may be NULL where it says so
+    /// - `name`: one of these, a name of [`cai_manager_register()`], or "/path/lib.so" or
+    ///   "/path/lib.so:symbol": a library that exports a [`cai_manager_table`] under that
+    ///   symbol (default `cai_manager_table_export`), and is never unloaded
+    /// - `params`: the manager's params; may be NULL where the manager says so
     /// - `device`: the GPU, or the CPU
-    /// - `upstream`: what it is put around; gets one holder more. NULL where it needs none
-    /// - `out`: one holder; end with [`cai_manager_release()`]
+    /// - `upstream`: the manager to wrap; the function adds a reference to it. NULL for a manager
+    ///   that wraps none
+    /// - `out`: the manager; the caller owns one reference; release it with
+    ///   [`cai_manager_release()`]
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for an unknown name, a library that cannot be loaded, a missing
-    /// symbol, wrong params, and an upstream manager of another device, or that is missing;
-    /// [`CAI_ERR_VERSION`]; [`CAI_ERR_UNSUPPORTED`] if the device has no such memory; what `create`
-    /// returned; the rest as [`cai_device_set_current()`].
-    ///
-    /// Since 0.1.
+    /// symbol, invalid params, and an upstream manager that is missing or of another device;
+    /// [`CAI_ERR_VERSION`]; [`CAI_ERR_UNSUPPORTED`] if the device does not have that memory; the
+    /// status of `create`; the rest as [`cai_device_set_current()`]. Since 0.1.
     pub fn cai_manager_create(
         name: *const ::core::ffi::c_char,
         params: *const ::core::ffi::c_void,
@@ -1776,25 +1794,27 @@ functions! {
         out: *mut *mut cai_manager,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Adds one holder. Since 0.1.
+    /// Adds a reference. Since 0.1.
     pub fn cai_manager_retain(manager: *mut cai_manager);
-    /// Takes one holder away. Memory that it gave holds it, too. Since 0.1.
+    /// Releases a reference. Memory that the manager allocated holds references, too. Since 0.1.
     pub fn cai_manager_release(manager: *mut cai_manager);
     /// Returns the name of the manager's table; NULL for NULL. Since 0.1.
     pub fn cai_manager_name(manager: *const cai_manager) -> *const ::core::ffi::c_char;
     /// Returns the manager's device. Since 0.1.
     pub fn cai_manager_device(manager: *const cai_manager) -> cai_device;
-    /// Finds a device's manager. It is made at the first need by the name that [`cai_manager_choose()`] was
-    /// given, else by the environment's `CAI_MEMORY_MANAGER` (a name or path as for [`cai_manager_create()`]),
-    /// else "default"; of the CPU always "host". After [`CAI_RESET_CONTEXT`] it is made anew.
+    /// Returns a device's manager. libcai creates it on first need: by the name passed to
+    /// [`cai_manager_choose()`], else by the environment variable `CAI_MEMORY_MANAGER` (a name or path as for
+    /// [`cai_manager_create()`]), else "default". The CPU's is always "host". After [`CAI_RESET_CONTEXT`] it is
+    /// created again.
     ///
     /// # Arguments
     ///
-    /// - `out`: one holder more
+    /// - `out`: the manager, with a new reference
     ///
     /// # Returns
     ///
-    /// as [`cai_manager_create()`]; a bad `CAI_MEMORY_MANAGER` is an error that names it, each time.
+    /// as [`cai_manager_create()`]; for an invalid `CAI_MEMORY_MANAGER` each call fails, and the
+    /// message names it.
     ///
     /// Since 0.1.
     pub fn cai_manager_of(
@@ -1802,15 +1822,17 @@ functions! {
         out: *mut *mut cai_manager,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a manager that of its device, from now on. Memory that is out stays with its own.
+    /// Makes a manager the device's manager. Memory that is already allocated stays with its own
+    /// manager.
     ///
     /// # Arguments
     ///
-    /// - `manager`: gets one holder more; NULL: the one that [`cai_manager_of()`] would make anew
+    /// - `manager`: the function adds a reference to it; NULL: the manager that [`cai_manager_of()`]
+    ///   would create
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if it is another device's; [`CAI_ERR_MEMORY`].
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if the manager is another device's; [`CAI_ERR_MEMORY`].
     ///
     /// Since 0.1.
     pub fn cai_manager_install(
@@ -1818,31 +1840,31 @@ functions! {
         manager: *mut cai_manager,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Chooses by name the manager of every GPU that has none yet; stronger than the environment.
+    /// Chooses by name the manager of every GPU that has none yet. Overrides the environment.
     ///
     /// # Arguments
     ///
-    /// - `name`: as for [`cai_manager_create()`], with params NULL and no upstream, of which the manager
-    ///   itself may want more: that [`cai_manager_of()`] tells. NULL: the environment's again
+    /// - `name`: as for [`cai_manager_create()`]; params are NULL and there is no upstream manager. If
+    ///   the manager needs them, [`cai_manager_of()`] fails. NULL: use the environment again
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`], and nothing changed, as
-    /// [`cai_manager_create()`]; [`CAI_ERR_MEMORY`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_manager_create()`], with nothing
+    /// changed; [`CAI_ERR_MEMORY`].
     ///
     /// Since 0.1.
     pub fn cai_manager_choose(
         name: *const ::core::ffi::c_char,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Allocates from a manager: what [`cai_memory`] does, without the handle; for adaptors. If there is
-    /// not so much memory, what is pending is freed and the manager is asked once more. What a manager
-    /// gives is looked at: a block that is too small or not aligned is freed by the manager's memfree or
-    /// memhostfree at once, and the caller gets [`CAI_ERR_STATE`].
+    /// Allocates from a manager, as [`cai_memory_alloc()`] does, but without a handle; for adaptors. If
+    /// memory is short, libcai frees what is pending and asks the manager once more. libcai checks the
+    /// manager's block: if it is too small or misaligned, libcai frees it at once by the manager's
+    /// memfree or memhostfree, and returns [`CAI_ERR_STATE`].
     ///
     /// # Arguments
     ///
-    /// - `size`: 0 gives a block of zeros, and the manager is not called
+    /// - `size`: 0: the block is all zeros, and the manager is not called
     /// - `align`: a power of two; 0: 256
     /// - `kind`: DEFAULT, ASYNC, MANAGED or MANAGED_GLOBAL (memalloc), PINNED, MAPPED or HOST
     ///   (memhostalloc, flags 0)
@@ -1850,12 +1872,13 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], native 2 if it is the device's; [`CAI_ERR_VALUE`] for a bad
-    /// alignment, kind or stream; [`CAI_ERR_UNSUPPORTED`] for a kind that it does not have;
-    /// [`CAI_ERR_CAPTURE`] on a stream that is being captured, for ASYNC memory, and then no
-    /// manager is asked, and of those that are built in for MANAGED memory, and for DEFAULT
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], with native 2 if device memory is short; [`CAI_ERR_VALUE`] for an
+    /// invalid alignment, kind or stream; [`CAI_ERR_UNSUPPORTED`] for a kind that the manager does
+    /// not have; [`CAI_ERR_CAPTURE`] on a stream that is being captured: for ASYNC memory (no
+    /// manager is asked), and, by the built-in managers, for MANAGED memory and for DEFAULT
     /// memory of "async" and "pool"; [`CAI_ERR_STATE`] after a reset with [`CAI_RESET_CONTEXT`], and
-    /// for a manager that lies; [`CAI_ERR_ARGUMENT`]; what the manager returned. Since 0.1.
+    /// if the manager returned a block that is too small or misaligned; [`CAI_ERR_ARGUMENT`]; the
+    /// manager's status. Since 0.1.
     pub fn cai_manager_alloc(
         manager: *mut cai_manager,
         size: u64,
@@ -1865,21 +1888,22 @@ functions! {
         out: *mut cai_block,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Frees what [`cai_manager_alloc()`] gave.
+    /// Frees a block of [`cai_manager_alloc()`].
     ///
     /// # Arguments
     ///
     /// - `kind`: as for the allocation
-    /// - `stream`: the free happens in the order of this one
+    /// - `stream`: the free happens in the order of this stream
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`], also for a block of zeros and, doing nothing, after a reset with
-    /// [`CAI_RESET_CONTEXT`] and once the driver is gone; [`CAI_ERR_VALUE`] for a kind or a stream
-    /// that is none; [`CAI_ERR_CAPTURE`] on a stream that is being captured, for ASYNC memory, for
-    /// DEFAULT memory of "async" and "pool", and where the manager says so: it is not freed, and
-    /// can be once the capture has ended; what the manager returned, and what kept it from being
-    /// asked, and then it is not to be freed again; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`], also for a block of zeros, and, without doing anything, after a reset with
+    /// [`CAI_RESET_CONTEXT`] and once the driver is unloaded; [`CAI_ERR_VALUE`] for an invalid kind or
+    /// stream; [`CAI_ERR_CAPTURE`] on a stream that is being captured, for ASYNC memory, for
+    /// DEFAULT memory of "async" and "pool", and where the manager returns it: the block is not
+    /// freed, and can be freed once the capture has ended; the manager's status, or the failure
+    /// that kept libcai from calling the manager: after these the block must not be freed again;
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_manager_free(
@@ -1889,7 +1913,7 @@ functions! {
         stream: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says how much memory there is, to the manager's knowledge.
+    /// Returns the free and total memory that the manager reports.
     ///
     /// # Arguments
     ///
@@ -1898,7 +1922,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`]; the manager's status; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_memory_info. Since 0.1.
     pub fn cai_manager_memory(
         manager: *mut cai_manager,
@@ -1906,11 +1930,11 @@ functions! {
         total: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Gives back what is freed but kept, down to `keep` bytes.
+    /// Releases memory that the manager caches, down to `keep` bytes.
     ///
     /// # Returns
     ///
-    /// as [`cai_manager_memory()`], save [`CAI_ERR_UNSUPPORTED`].
+    /// as [`cai_manager_memory()`], except [`CAI_ERR_UNSUPPORTED`].
     ///
     /// Since 0.1.
     pub fn cai_manager_trim(
@@ -1918,11 +1942,11 @@ functions! {
         keep: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Reads the counts of a manager, or of the first one upstream that counts.
+    /// Returns the counts of a manager, or of the first upstream manager that counts.
     ///
     /// # Arguments
     ///
-    /// - `out`: struct_size set by the caller
+    /// - `out`: the caller sets struct_size
     ///
     /// # Returns
     ///
@@ -1934,8 +1958,9 @@ functions! {
         out: *mut cai_statistics,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Shows what a manager, or the first one upstream that tracks, has given and not got back, the
-    /// oldest first; what a free has failed for is among it. `visit` runs with no lock held.
+    /// Calls `visit` for each allocation that is not freed, the oldest first, of a manager or of the
+    /// first upstream manager that tracks. Blocks whose free has failed are included. `visit` runs with
+    /// no lock held.
     ///
     /// # Returns
     ///
@@ -1953,19 +1978,19 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Allocates memory. Size, rows or depth 0 where a number is wanted gives memory with no address,
-    /// and nobody is asked for it.
+    /// Allocates memory. If size, rows or depth is 0 where the kind needs a number, the memory has no
+    /// address, and no manager is asked.
     ///
     /// # Arguments
     ///
-    /// - `request`: its stream and manager get a holder more as long as they are needed
-    /// - `out`: one holder; end with [`cai_memory_release()`]
+    /// - `request`: libcai adds references to its stream and manager as long as it needs them
+    /// - `out`: the memory; the caller owns one reference; release it with [`cai_memory_release()`]
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], native 2 if it is the device's; [`CAI_ERR_VALUE`] for a field that
-    /// is none of its values, for sizes whose product overflows, and for a stream or manager of
-    /// another device; [`CAI_ERR_UNSUPPORTED`] for a kind that the device does not have;
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], with native 2 if device memory is short; [`CAI_ERR_VALUE`] for a
+    /// field with an invalid value, for sizes whose product overflows, and for a stream or
+    /// manager of another device; [`CAI_ERR_UNSUPPORTED`] for a kind that the device does not have;
     /// [`CAI_ERR_CAPTURE`] if the stream's capture, or one on this thread, forbids it; the rest as
     /// [`cai_manager_alloc()`] and [`cai_device_set_current()`].
     ///
@@ -1976,16 +2001,16 @@ functions! {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Pins memory of the host's that is there already, until the last release; once the uses that were
-    /// recorded are complete, that is. It is unpinned at once, since it may be pinned again, or end, and
-    /// the driver waits for the device first: release it where the host may wait.
+    /// Pins existing host memory until the last release and until the recorded uses are complete. It is
+    /// then unpinned at once, since the host memory may be pinned again or freed, and the driver waits
+    /// for the device first: release it where the host may wait.
     ///
     /// # Arguments
     ///
     /// - `host`: `size` bytes
     /// - `kind`: PINNED or MAPPED
     /// - `flags`: `CAI_HOST_*`
-    /// - `release`: ends the host's memory, after it was unpinned; may be NULL
+    /// - `release`: frees the host memory after it was unpinned; may be NULL
     /// - `context`: for release; on failure it is the caller's
     ///
     /// # Returns
@@ -2004,21 +2029,21 @@ functions! {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Takes memory of somebody else's in. It has no free stream until it is given one.
+    /// Wraps memory that other code allocated. It has no free stream until [`cai_memory_set_stream()`].
     ///
     /// # Arguments
     ///
-    /// - `info`: device, kind, data, host and size are read, pitch (0: the size), row (0: the
-    ///   pitch, or the size if that is less) and rows (0: 1), and of the flags
-    ///   [`CAI_MEMORY_READONLY`]; the rest must be 0. Whether it is true is asked by
+    /// - `info`: the call reads device, kind, data, host, size, pitch (0: the size), row (0: the
+    ///   pitch, or the size if that is less), rows (0: 1), and of the flags
+    ///   [`CAI_MEMORY_READONLY`]; the rest must be 0. To check them against the driver, call
     ///   [`cai_memory_validate()`]
-    /// - `release`: ends the memory; runs once, no lock held, in no order with streams but the
-    ///   host's: when uses that were recorded are complete. May be NULL
+    /// - `release`: frees the memory. It runs once, with no lock held, on the host, when the recorded
+    ///   uses are complete; it is not ordered with any stream. May be NULL
     /// - `context`: for release; on failure it is the caller's
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for a field that is none of its values; [`CAI_ERR_DEVICE`];
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for a field with an invalid value; [`CAI_ERR_DEVICE`];
     /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -2029,7 +2054,7 @@ functions! {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes memory of a part of it; the view holds the whole.
+    /// Makes a view of a part of the memory. The view holds a reference to the whole.
     ///
     /// # Arguments
     ///
@@ -2048,28 +2073,29 @@ functions! {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Adds one holder. Since 0.1.
+    /// Adds a reference. Since 0.1.
     pub fn cai_memory_retain(memory: *mut cai_memory);
-    /// Takes one holder away. Since 0.1.
+    /// Releases a reference. Since 0.1.
     pub fn cai_memory_release(memory: *mut cai_memory);
-    /// Frees memory now, whoever holds it still, in the order of its free stream and after the uses
-    /// that were recorded; views are dead with it. The handle stays the holders'. Its arrays stay, too,
-    /// [`CAI_OWNER_FREED`]: no use of one begins, and none is handed out. What has been handed out by a
-    /// dict, a tensor or a column nobody can call back: whoever has that uses freed memory.
+    /// Frees memory now, even if references to it remain, in the order of its free stream and after the
+    /// recorded uses. Its views are freed with it. The handle stays valid until the last reference is
+    /// released. Its arrays stay, marked [`CAI_OWNER_FREED`]: no use of one can begin, and none can be
+    /// exported. Dicts, tensors and columns that were exported before cannot be revoked: their consumers
+    /// use freed memory.
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`], also where a reset has freed it; [`CAI_ERR_STATE`] if it was freed already by this;
-    /// [`CAI_ERR_UNSUPPORTED`] for a view; what the manager returned, and then it is freed for
-    /// good; what the driver returned where it did not let libcai ask the manager, which libcai
-    /// does later then; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`], also if a reset has freed it; [`CAI_ERR_STATE`] if this function has freed it
+    /// already; [`CAI_ERR_UNSUPPORTED`] for a view; the manager's status, after which the memory
+    /// counts as freed; the driver's status if it kept libcai from calling the manager, which
+    /// libcai then calls later; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, MemoryPointer.free. Since 0.1.
     pub fn cai_memory_free(memory: *mut cai_memory, error: *mut cai_error) -> cai_status;
-    /// Says what is known of memory.
+    /// Describes memory.
     ///
     /// # Arguments
     ///
-    /// - `out`: struct_size set by the caller
+    /// - `out`: the caller sets struct_size
     ///
     /// # Returns
     ///
@@ -2081,16 +2107,17 @@ functions! {
         out: *mut cai_memory_info,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the memory that [`cai_memory_alloc()`] of this copy of libcai gave around an address, as
-    /// kernels use it. Memory that was pinned, wrapped or opened, which others may know by another name,
-    /// is never found, nor are views, nor what a manager took inside of its functions, to give it: they
-    /// hide nothing of what they are of. Where a manager gives parts of memory that it had allocated
-    /// before, either may be found; of two of one address and size the later, and never again the other.
+    /// Finds the memory around an address for kernels, if [`cai_memory_alloc()`] of this copy of libcai
+    /// allocated it. It never finds views, memory that was pinned, wrapped or opened (other code may
+    /// know it under another handle), or memory that a manager allocated inside of its own functions;
+    /// none of these hides the memory that it is part of. If a manager returns parts of memory that it
+    /// had allocated before by [`cai_memory_alloc()`], either may be found. Of two with the same address and
+    /// size, the later is found, and the earlier never again.
     ///
     /// # Arguments
     ///
-    /// - `out`: one holder more
-    /// - `offset`: may be NULL; gets the bytes from its beginning to the address
+    /// - `out`: the memory, with a new reference
+    /// - `offset`: may be NULL; receives the bytes from its beginning to the address
     ///
     /// # Returns
     ///
@@ -2103,21 +2130,22 @@ functions! {
         offset: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Asks the driver whether memory is what somebody says it is.
+    /// Checks with the driver whether memory has the device, kind and size that the caller states.
     ///
-    /// On the CPU it must not be a GPU's own; the driver may know nothing of it only if it is DEFAULT,
-    /// ASYNC, PITCHED or HOST, pinned memory must be PINNED or MAPPED, and managed memory of a managed
-    /// kind; so it is for HOST on a GPU. Otherwise the driver must know memory of a GPU; the device's
-    /// own must be that device's; managed memory must be of a managed kind; pinned memory must be PINNED
-    /// or MAPPED. The range must not leave the allocation.
+    /// On the CPU, and for HOST on a GPU, the memory must not be a GPU's own. If the driver does not
+    /// know it, the kind must be DEFAULT, ASYNC, PITCHED or HOST. Pinned memory must be PINNED or
+    /// MAPPED, and managed memory must be of a managed kind. For other kinds on a GPU the driver must
+    /// know the memory; device memory must be that device's own; managed memory must be of a managed
+    /// kind; pinned memory must be PINNED or MAPPED. The range must not leave the allocation.
     ///
     /// # Arguments
     ///
-    /// - `size`: 0: only the kind is asked about, and not even that for address 0
+    /// - `size`: 0: only the kind is checked; for address 0 not even the kind
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if it is another device's, or of another kind; [`CAI_ERR_BOUNDS`];
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if the memory is another device's, or of another kind;
+    /// [`CAI_ERR_BOUNDS`];
     /// [`CAI_ERR_VALUE`] for address 0 with a size, for an unknown kind, and for CUDA_ARRAY;
     /// [`CAI_ERR_CUDA`]; [`CAI_ERR_DRIVER`] for GPUs.
     ///
@@ -2129,19 +2157,20 @@ functions! {
         kind: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Sets the stream in whose order memory is freed. What is pending on the old one still comes
-    /// before; so it does before uses of arrays of the memory, since it was allocated there. It counts
-    /// as an array that comes with another stream: before its own work on the new one the producer calls
-    /// [`cai_array_reclaim()`], and after its own work on another one it publishes.
+    /// Sets the stream in whose order memory is freed. The free, and uses of the memory's arrays, still
+    /// come after the work that is pending on the old stream. The new stream counts as an array that
+    /// comes with another stream: before its own work on the new stream the producer must call
+    /// [`cai_array_reclaim()`], and after its own work on another stream it must publish.
     ///
     /// # Arguments
     ///
-    /// - `stream`: of the memory's device; gets one holder more
+    /// - `stream`: of the memory's device; the function adds a reference to it
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_UNSUPPORTED`] for a
-    /// view; [`CAI_ERR_CAPTURE`] if the old one is being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
+    /// view; [`CAI_ERR_CAPTURE`] if the old stream is being captured; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_MEMORY`];
     /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -2150,14 +2179,14 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Says that what is queued on a stream by now uses the memory: it is not freed before that ends,
-    /// and whoever begins a use of an array of it comes after, as after a write. No array's stream waits
-    /// for it, as it would at the end of a use: who works on one without a use calls
+    /// Records that the work queued on a stream so far uses the memory. The memory is not freed before
+    /// that work is complete, and later uses of its arrays wait for it, as for a write. Unlike the end
+    /// of a use, it does not make the array's stream wait: to work on that stream without a use, call
     /// [`cai_array_reclaim()`] before.
     ///
     /// # Arguments
     ///
-    /// - `memory`: of a view: the whole is used
+    /// - `memory`: for a view, the whole memory counts as used
     /// - `stream`: of any device
     ///
     /// # Returns
@@ -2171,21 +2200,23 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an array of memory. The array holds the memory, and keeps uses: it ends once those are
-    /// complete. Its stream is the memory's free stream; NONE if there is none, and for the CPU.
+    /// Makes an array of memory. The array holds a reference to the memory, and keeps uses: it ends
+    /// once they are complete. Its stream is the memory's free stream; NONE if there is none, and for
+    /// the CPU.
     ///
     /// # Arguments
     ///
     /// - `offset`: bytes from the beginning of the memory to the first element
     /// - `dtype`: of an element
     /// - `shape`: `ndim` extents, elements; may be NULL if ndim is 0
-    /// - `strides`: bytes, `ndim` of them; NULL: C order, with the pitch for the last but one axis of
+    /// - `strides`: `ndim` strides, bytes; NULL: C order, with the pitch for the last but one axis of
     ///   pitched memory
-    /// - `out`: owned; end with [`cai_array_release()`](crate::cai_array_release)
+    /// - `out`: owned; release it with [`cai_array_release()`](crate::cai_array_release)
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_BOUNDS`] if it leaves the memory; [`CAI_ERR_UNSUPPORTED`] for a CUDA array;
+    /// [`CAI_OK`]; [`CAI_ERR_BOUNDS`] if the array leaves the memory; [`CAI_ERR_UNSUPPORTED`] for a CUDA
+    /// array;
     /// [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_VALUE`] as [`cai_array_validate()`]; [`CAI_ERR_ORDER`] if
     /// arrays of it came with another thread's stream 2; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
@@ -2200,24 +2231,24 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an array of memory that is as another one: of its dtype and descr, shape and strides, and
-    /// with a mask if that has one. Only these count of `like`, and its ABI; whoever has no such array
-    /// fills in a zeroed [`cai_array`]: abi_major, dtype, descr, ndim, shape, and of the mask likewise. All
-    /// of it is copied. Elements and mask are this memory's, one owner's; the rest is as
+    /// Makes an array of memory like another array: with its dtype, descr, shape and strides, and with
+    /// a mask if it has one. Only these members of `like`, and its ABI, are read, and they are copied.
+    /// Without such an array, zero a [`cai_array`] and set abi_major, dtype, descr, ndim and shape;
+    /// likewise for the mask. Elements and mask are in this memory, and have one owner; the rest is as
     /// [`cai_memory_array()`].
     ///
     /// # Arguments
     ///
     /// - `offset`: bytes from the beginning of the memory to the first element
-    /// - `like`: its strides, and the mask's, may be NULL: C order, of the elements as
+    /// - `like`: its strides, and the mask's, may be NULL: C order, for the elements as in
     ///   [`cai_memory_array()`]. [`CAI_FLAG_SWAPPED`] follows from dtype and descr, and
     ///   [`CAI_FLAG_READONLY`] from the memory
-    /// - `mask_offset`: bytes to the first element of the mask; does not count without one
-    /// - `out`: owned; end with [`cai_array_release()`](crate::cai_array_release)
+    /// - `mask_offset`: bytes to the first element of the mask; ignored without a mask
+    /// - `out`: owned; release it with [`cai_array_release()`](crate::cai_array_release)
     ///
     /// # Returns
     ///
-    /// as [`cai_memory_array()`]; [`CAI_ERR_VALUE`] also for a wrong descr (entry descr), and for a
+    /// as [`cai_memory_array()`]; [`CAI_ERR_VALUE`] also for an invalid descr (entry descr), and for a
     /// mask that does not broadcast to the shape; [`CAI_ERR_LAYOUT`] if the mask overlaps the
     /// elements, [`CAI_ERR_BOUNDS`] if it leaves the memory (entry mask); [`CAI_ERR_VERSION`] for a
     /// `like` of another ABI major, or with an unknown critical flag.
@@ -2231,21 +2262,22 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an array in new memory of its own, as `like` is but in C order, with what happens to be
-    /// there. A mask is of the mask's dtype and shape, one that broadcasts too, and lies behind the
-    /// elements; of an axis of stride 0 each element has a place. [`cai_array_copy()`] then copies both.
+    /// Makes an uninitialised array like `like` in new memory, in C order. If `like` has a mask, the
+    /// array gets a mask of the mask's dtype and shape (also if it broadcasts), behind the elements. An
+    /// axis of stride 0 is not repeated: each element has its own place. [`cai_array_copy()`] then copies
+    /// elements and mask.
     ///
     /// # Arguments
     ///
-    /// - `like`: as for [`cai_memory_array_like()`]; its strides do not count
-    /// - `request`: kind, align, flags, stream and manager; size, rows and depth are 0. Of the kinds
-    ///   PITCHED and PITCHED_MANAGED the last axis lies in rows. NULL: of kind DEFAULT
-    /// - `out`: owned; end with [`cai_array_release()`](crate::cai_array_release)
+    /// - `like`: as for [`cai_memory_array_like()`]; its strides are ignored
+    /// - `request`: kind, align, flags, stream and manager; size, rows and depth are 0. For the kinds
+    ///   PITCHED and PITCHED_MANAGED, each row holds the last axis. NULL: of kind DEFAULT
+    /// - `out`: owned; release it with [`cai_array_release()`](crate::cai_array_release)
     ///
     /// # Returns
     ///
     /// as [`cai_memory_alloc()`] and [`cai_memory_array_like()`]; [`CAI_ERR_UNSUPPORTED`] for a mask in
-    /// memory of rows (entry mask), and for CUDA_ARRAY.
+    /// pitched memory (entry mask), and for CUDA_ARRAY.
     ///
     /// The text, "descr" and "mask". Since 0.1.
     pub fn cai_array_empty_like(
@@ -2255,32 +2287,36 @@ functions! {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
-    /// where it was made of a view of memory. For any other array, memory of the extent of its elements
-    /// that holds it until the last holder has gone, freed by hand or not, and is an owner of its own; a
-    /// mask is other memory. Until it is released, uses of arrays of it and of `array` do not find each
-    /// other, so use the one or the other; its stream is the thread's current one, which comes after the
-    /// array's, and the array's will come after it when the memory is released. If one of the two is in
-    /// a capture by then that the other is not in, or that has begun since, the array's does not, and
-    /// the array's owner alone hears of the work: who begins a use comes after it, and a producer
-    /// reclaims. An owner with functions of its own hears of it once the capture is over, and arrays of
-    /// such memory are used in a capture only if its stream is in that. Work of streams of the CPU's is
-    /// one with the array's at any time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a
-    /// view, if the whole may be written. It is [`CAI_MEMORY_FREED`] once the array's owner says
-    /// [`CAI_OWNER_FREED`].
+    /// Returns the memory of an array. For an array of [`cai_memory_array()`], and for its views, that is
+    /// the memory it was made of (the whole, if it was made of a view of memory).
+    ///
+    /// For any other array it is new memory of the extent of its elements, without the mask. That memory
+    /// holds a reference to the array until its own last reference is released, also if it is freed by
+    /// [`cai_memory_free()`], and it is an owner of its own. Until it is released, uses of its arrays and of
+    /// `array` do not see each other, so use only one of the two. Its stream is the thread's current
+    /// stream, which waits for the array's stream; when the memory is released, the array's stream waits
+    /// for that stream. If by then one of the two streams is in a capture that the other is not in, or
+    /// that has begun since, the array's stream does not wait, and only the array's owner keeps the
+    /// work: later uses wait for it, and a producer must reclaim. An owner with functions of its own is
+    /// told once the capture has ended, and arrays of such memory can be used in a capture only if the
+    /// memory's stream is in it. Work of CPU streams is always ordered between the two.
+    ///
+    /// For a read-only array the memory is [`CAI_MEMORY_READONLY`]; it is a view if the whole may be
+    /// written. It is [`CAI_MEMORY_FREED`] once the array's owner is [`CAI_OWNER_FREED`].
     ///
     /// # Arguments
     ///
     /// - `array`: owned
-    /// - `out`: one holder (more)
-    /// - `offset`: may be NULL; gets the bytes from the beginning of the memory to the first element
+    /// - `out`: the memory; the caller owns a reference
+    /// - `offset`: may be NULL; receives the bytes from the beginning of the memory to the first
+    ///   element
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; [`CAI_ERR_DEVICE`] for ROCm and where
-    /// the driver does not know it; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as
-    /// [`cai_array_validate()`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_STATE`]
-    /// for another array than those, of memory that was freed ([`CAI_OWNER_FREED`]).
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`], also for a borrowed array; [`CAI_ERR_DEVICE`] for ROCm, and if
+    /// the driver does not know the memory; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as
+    /// [`cai_array_validate()`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_STATE`] if
+    /// the memory was freed ([`CAI_OWNER_FREED`]) and is not of [`cai_memory_array()`].
     ///
     /// Since 0.1.
     pub fn cai_memory_of(
@@ -2289,37 +2325,39 @@ functions! {
         offset: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Copies the elements of an array to another one, in the order of a stream, between any two
-    /// devices; begin and end of their use included. Where a GPU copies from or to an array of the
-    /// CPU's, the host waits until that is done. A stream of the CPU's comes after what others of the
-    /// CPU's have yet to do on the arrays; for what a GPU has pending on pinned memory, the host waits.
+    /// Copies the elements of an array to another array, in the order of a stream, between any two
+    /// devices. It begins and ends the use of both. If a GPU copies from or to an array on the CPU, the
+    /// host waits until the copy is complete. A CPU stream waits for pending work of other CPU streams
+    /// on the arrays; for pending work of a GPU on pinned memory, the host waits.
     ///
-    /// A GPU needs one call of the driver for most layouts, more where axes run in opposite directions,
-    /// are repeated (stride 0) or do not nest: one for each step of such an axis. A stream of the CPU
-    /// that is [`CAI_MODE_ASYNC`] holds both arrays until it is done, and their owners keep the work: uses
-    /// begin after it, on GPUs too. If one is borrowed, or its owner's used_on is not
-    /// [`cai_owner_used_on()`], the call waits.
+    /// On a GPU most layouts take one driver call. Axes that run in opposite directions, are repeated
+    /// (stride 0) or do not nest take one call for each step of such an axis. A CPU stream with
+    /// [`CAI_MODE_ASYNC`] holds references to both arrays until the copy is complete, and their owners keep
+    /// the work: later uses wait for it, on GPUs too. If one array is borrowed, or its owner's used_on
+    /// is not [`cai_owner_used_on()`], the call waits for the copy.
     ///
-    /// A mask is copied, too: `to` needs one, of the same type, not read-only, whose shape `from`'s mask
-    /// broadcasts to; of bits, the same shape, and whole bytes. If `from` has none, `to`'s becomes true.
+    /// A mask is copied, too: `to` must have a mask of the same type, not read-only, whose shape
+    /// `from`'s mask broadcasts to; masks of bits must have the same shape, and fill whole bytes. If
+    /// `from` has no mask, `to`'s mask is set to true.
     ///
     /// # Arguments
     ///
     /// - `from`: any strides; [`CAI_ACCESS_READ`]
     /// - `to`: not read-only; of the same shape and dtype; must not overlap `from`
-    /// - `stream`: of the device of either, or that the memory of either was made for, and a GPU's
-    ///   unless the host may use both (the CPU's, and pinned memory); NULL: the thread's
-    ///   current one of `to`'s device, or of `from`'s if `to` is the host's, or managed and
-    ///   `from` a GPU's own
+    /// - `stream`: of the device of either array, or of the device that either's memory was allocated
+    ///   for. It must be a GPU's unless the host may use both arrays (memory of the CPU,
+    ///   and pinned memory). NULL: the thread's current stream of `to`'s device; of
+    ///   `from`'s device if `to` is on the host, or if `to` is managed and `from` is a
+    ///   GPU's own memory
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if shapes or types differ, or `to` is read-only, and (entry
-    /// mask) for a mask that `to` lacks or cannot take; [`CAI_ERR_LAYOUT`] if elements of `to`
-    /// overlap, or `from`'s with them; [`CAI_ERR_UNSUPPORTED`] for bits, but in masks whose bits
-    /// fill their bytes; [`CAI_ERR_DEVICE`] for a stream of a third device; [`CAI_ERR_CAPTURE`] also
-    /// if the stream is being captured and the host must wait; [`CAI_ERR_STATE`] if the memory was
-    /// freed, or the stream is dead; what earlier work on a stream of the CPU's failed with,
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if shapes or types differ, if `to` is read-only, and (entry mask)
+    /// if `to` has no mask for `from`'s or its mask does not match; [`CAI_ERR_LAYOUT`] if elements
+    /// of `to` overlap each other or `from`'s; [`CAI_ERR_UNSUPPORTED`] for bits, except masks whose
+    /// bits fill whole bytes; [`CAI_ERR_DEVICE`] for a stream of a third device; [`CAI_ERR_CAPTURE`],
+    /// also if the stream is being captured and the host must wait; [`CAI_ERR_STATE`] if the memory
+    /// was freed, or a reset has ended the stream; the failure of earlier work on a CPU stream,
     /// once; the rest as [`cai_use_begin()`].
     ///
     /// Since 0.1.
@@ -2329,17 +2367,18 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Sets all elements of an array, in the order of a stream; begin and end of use included. Those
-    /// that a mask says are invalid are set, too; the mask stays as it is.
+    /// Sets all elements of an array, in the order of a stream. It begins and ends the use. Elements
+    /// that the mask marks invalid are set, too; the mask does not change.
     ///
     /// # Arguments
     ///
     /// - `array`: not read-only
-    /// - `value`: itemsize bytes, in the array's byte order, of the host's memory; read before the
-    ///   call returns. They are copied as they are, whatever the type: of bfloat16 and
-    ///   float8 they are its bits
-    /// - `stream`: of the array's device, or that its memory was made for; the CPU's if the host may
-    ///   use it; NULL: the thread's current one of the array's device
+    /// - `value`: itemsize bytes of host memory, in the array's byte order; read before the call
+    ///   returns. They are copied unchanged, whatever the type: for bfloat16 and float8
+    ///   they are the bits
+    /// - `stream`: of the array's device, or of the device that its memory was allocated for; or a
+    ///   CPU stream if the host may use the memory. NULL: the thread's current stream of
+    ///   the array's device
     ///
     /// # Returns
     ///
@@ -2352,18 +2391,19 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Brings one element to the host, whatever the memory: waits for what is pending on the array; of
-    /// the CPU's, for what is queued on the thread's current stream, too.
+    /// Copies one element to the host, from any memory. It waits for pending work on the array; for an
+    /// array on the CPU, also for the work queued on the thread's current CPU stream.
     ///
     /// # Arguments
     ///
-    /// - `index`: ndim indices, elements; negative counts from the end; may be NULL if ndim is 0
-    /// - `out`: gets itemsize bytes, in the array's byte order
+    /// - `index`: `ndim` indices, elements; a negative index counts from the end; may be NULL if ndim
+    ///   is 0
+    /// - `out`: receives itemsize bytes, in the array's byte order
     ///
     /// # Returns
     ///
     /// as [`cai_array_copy()`]; [`CAI_ERR_UNSUPPORTED`] for a masked array; [`CAI_ERR_ARGUMENT`] for an
-    /// index out of range, [`cai_error.index`](cai_error::index) is the axis.
+    /// index out of range ([`cai_error.index`](cai_error::index) is the axis).
     ///
     /// Since 0.1.
     pub fn cai_array_item(
@@ -2372,11 +2412,11 @@ functions! {
         out: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Brings the first element of an array to the host, as [`cai_array_item()`] does.
+    /// Copies the first element of an array to the host, as [`cai_array_item()`] does.
     ///
     /// # Arguments
     ///
-    /// - `out`: gets itemsize bytes, in the array's byte order
+    /// - `out`: receives itemsize bytes, in the array's byte order
     ///
     /// # Returns
     ///
@@ -2388,8 +2428,8 @@ functions! {
         out: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Waits for the thread's current stream of the device that works on an array, and for all that is
-    /// pending on the array, its mask included.
+    /// Waits for the thread's current stream of the array's device, and for all pending work on the
+    /// array and its mask.
     ///
     /// # Returns
     ///
@@ -2397,11 +2437,11 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_array_eval(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    /// Says what is out and what is pending.
+    /// Returns the allocated and the pending memory of a device.
     ///
     /// # Arguments
     ///
-    /// - `out`: struct_size set by the caller
+    /// - `out`: the caller sets struct_size
     ///
     /// # Returns
     ///
@@ -2413,21 +2453,21 @@ functions! {
         out: *mut cai_usage,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Adds a free, for managers: `free` runs once, later or before the call returns, on any thread,
-    /// with the GPU's primary context current and no lock held. A reset of the device runs it at the
-    /// latest. What is added while [`CAI_RESET_CONTEXT`] destroys the context is forgotten with it, and
-    /// `free` does not run: the addresses may be somebody else's by then.
+    /// Adds a pending free, for managers. `free` runs once, later or before the call returns, on any
+    /// thread, with the GPU's primary context current and no lock held. A reset of the device runs it at
+    /// the latest. If it is added while [`CAI_RESET_CONTEXT`] destroys the context, `free` does not run:
+    /// the addresses may belong to other memory by then.
     ///
     /// # Arguments
     ///
-    /// - `bytes`: that it frees; may be 0
-    /// - `free`: returns its status, and writes the error on failure
+    /// - `bytes`: bytes that `free` frees; may be 0
+    /// - `free`: the function; returns a status, and writes the error on failure
     /// - `context`: for free; on failure it is the caller's
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_VALUE`] as [`cai_device_format()`];
-    /// [`CAI_ERR_ARGUMENT`], also if a limit in the environment is no number; [`CAI_ERR_DRIVER`];
+    /// [`CAI_ERR_ARGUMENT`], also if a limit in the environment is not a number; [`CAI_ERR_DRIVER`];
     /// [`CAI_ERR_CUDA`]; [`CAI_ERR_STATE`].
     /// NBEP 7, "pending deallocations". Since 0.1.
     pub fn cai_pending_add(
@@ -2442,22 +2482,22 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Frees all that is pending on a device. Nothing while it is deferred. Memory of any device that a
-    /// capture, want of memory or the driver has kept from being freed is tried again, as by
-    /// [`cai_memory_alloc()`].
+    /// Runs all pending frees of a device; none while [`cai_pending_defer()`] is open. It also retries to
+    /// free memory of any device whose free failed because of a capture, out of memory or the driver, as
+    /// [`cai_memory_alloc()`] does.
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; the first failure, also of what is tried again, the others being freed all the
-    /// same; [`CAI_ERR_CAPTURE`] while a capture is seen, and nothing is freed; the rest as
+    /// [`CAI_OK`]; the first failure, retried frees included (the others are freed all the same);
+    /// [`CAI_ERR_CAPTURE`] while libcai sees a capture, and then nothing is freed; the rest as
     /// [`cai_device_set_current()`].
     ///
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
-    /// Begins a time in which nothing but a reset frees what is pending, even if memory is short; they
-    /// nest, and may overlap. The device's manager is told, too, if it has a way of its own; of an end,
-    /// once it knows of more beginnings than are open, since an end does not say which one it is of. Any
-    /// thread ends it, which frees nothing by itself.
+    /// Begins or ends a period in which only a reset runs pending frees, even if memory is short.
+    /// Periods nest, and may overlap. If the device's manager has defer_cleanup, libcai calls it, too;
+    /// it calls it for an end once the manager has had more beginnings than are open, since an end does
+    /// not name its beginning. Any thread may end a period; an end frees nothing by itself.
     ///
     /// # Arguments
     ///
@@ -2465,25 +2505,25 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`] for an end without a beginning; what the manager returned;
-    /// [`CAI_ERR_VALUE`] for another number; [`CAI_ERR_DEVICE`]; [`CAI_ERR_MEMORY`]; the rest as
-    /// [`cai_manager_of()`].
-    /// NBEP 7, defer_cleanup. Since 0.1.
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] for an end without a beginning; the manager's status;
+    /// [`CAI_ERR_VALUE`] for another value of `defer`; [`CAI_ERR_DEVICE`]; [`CAI_ERR_MEMORY`]; the rest
+    /// as [`cai_manager_of()`]. NBEP 7, defer_cleanup. Since 0.1.
     pub fn cai_pending_defer(device: cai_device, defer: i32, error: *mut cai_error) -> cai_status;
-    /// Makes a handle that another process opens. What that process finds there is what is complete by
-    /// the time it looks: the two agree on it by messages, after waiting.
+    /// Makes a handle that another process can open. libcai does not order work between processes: wait
+    /// for the work on the memory, then tell the other process by a message.
     ///
     /// # Arguments
     ///
-    /// - `memory`: of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Keep it until
-    ///   the others have closed theirs
-    /// - `fd`: gets the pool's descriptor, the caller's to close; -1 for [`CAI_IPC_LEGACY`]
+    /// - `memory`: of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Hold a
+    ///   reference until the other processes have closed theirs
+    /// - `fd`: receives the pool's descriptor, which the caller must close; -1 for
+    ///   [`CAI_IPC_LEGACY`]
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is read-only
-    /// or has no bytes; [`CAI_ERR_STATE`] if it was freed, or for a handle of the manager's that
-    /// nobody could open; [`CAI_ERR_CUDA`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// or has no bytes; [`CAI_ERR_STATE`] if it was freed, or if the manager returned an invalid
+    /// handle; [`CAI_ERR_CUDA`]; the manager's status; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(
         memory: *mut cai_memory,
@@ -2491,23 +2531,27 @@ functions! {
         fd: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Opens memory of another process. What the driver has open already for this device is opened no
-    /// second time, but shared.
+    /// Opens memory of another process. Memory that is already open on this device is shared, not
+    /// opened again.
     ///
     /// # Arguments
     ///
-    /// - `handle`: the process that made it must be alive, and must not have freed the memory
-    /// - `fd`: for [`CAI_IPC_POOL`]: the descriptor as it came, the caller's to close; else -1
-    /// - `device`: who is to use it; where it is is found by its identity, whatever the ordinals
-    /// - `stream`: in whose order it is copied and closed; NULL: the thread's current one of `device`
+    /// - `handle`: its process must be alive, and must not have freed the memory
+    /// - `fd`: for [`CAI_IPC_POOL`] the received descriptor, which stays the caller's to close; else
+    ///   -1
+    /// - `device`: the device that will use the memory; libcai finds the memory's own device by its
+    ///   UUID, whatever its ordinal
+    /// - `stream`: the stream in whose order it is copied and closed; NULL: the thread's current
+    ///   stream of `device`
     /// - `how`: `CAI_OPEN_*`
-    /// - `out`: one holder; the last release closes it
+    /// - `out`: the memory; the caller owns one reference, and the last release closes it
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`] for a handle of this process, or of one that is gone;
-    /// [`CAI_ERR_DEVICE`] if this process does not see the device, or for DIRECT cannot access it;
-    /// [`CAI_ERR_VALUE`] for a handle that is none; [`CAI_ERR_CUDA`]; the rest as [`cai_memory_alloc()`].
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] for a handle of this process, or of a process that has ended;
+    /// [`CAI_ERR_DEVICE`] if this process does not see the device, or, for DIRECT, `device` cannot
+    /// access it;
+    /// [`CAI_ERR_VALUE`] for an invalid handle; [`CAI_ERR_CUDA`]; the rest as [`cai_memory_alloc()`].
     /// NBEP 7, IpcHandle.open. Since 0.1.
     pub fn cai_memory_open(
         handle: *const cai_ipc_handle,
@@ -2522,12 +2566,12 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `size`: bytes; 0 gives NULL, and that is no failure
+    /// - `size`: bytes; 0 returns NULL, which is no failure
     /// - `device`: ordinal
     ///
     /// # Returns
     ///
-    /// the address; NULL on failure, which is told to [`cai_on_failure()`].
+    /// the address; NULL on failure, which goes to the hook of [`cai_on_failure()`].
     ///
     /// Since 0.1.
     pub fn cai_torch_alloc(
@@ -2535,14 +2579,14 @@ functions! {
         device: i32,
         stream: *mut ::core::ffi::c_void,
     ) -> *mut ::core::ffi::c_void;
-    /// Frees in the order of a stream: the free_fn. What [`cai_torch_alloc()`] has not given, or was freed
-    /// already, is left alone: [`cai_on_failure()`] is told.
+    /// Frees in the order of a stream: the free_fn. A pointer that is not from [`cai_torch_alloc()`], or
+    /// was freed already, is not freed: the failure goes to the hook of [`cai_on_failure()`].
     ///
     /// # Arguments
     ///
     /// - `ptr`: may be NULL
-    /// - `size`: not needed
-    /// - `device`: not needed
+    /// - `size`: ignored
+    /// - `device`: ignored
     ///
     /// Since 0.1.
     pub fn cai_torch_free(
@@ -2555,46 +2599,45 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `size`: gets its bytes; may be NULL
+    /// - `size`: receives its bytes; may be NULL
     ///
     /// # Returns
     ///
-    /// its beginning; NULL for an address that is not libcai's, which is told to
-    /// [`cai_on_failure()`].
+    /// its beginning; NULL for an address that is not libcai's, a failure that goes to the hook
+    /// of [`cai_on_failure()`].
     ///
     /// Since 0.1.
     pub fn cai_torch_base(
         ptr: *mut ::core::ffi::c_void,
         size: *mut u64,
     ) -> *mut ::core::ffi::c_void;
-    /// Says that what is queued on a stream by now uses memory of [`cai_torch_alloc()`], which is not freed
-    /// before that is done: for set_record_stream_fn.
+    /// Records that the work queued on a stream so far uses memory of [`cai_torch_alloc()`]. The memory is
+    /// not freed before that work is complete. For set_record_stream_fn.
     ///
     /// # Arguments
     ///
-    /// - `ptr`: the beginning of an allocation; NULL is nothing
-    /// - `stream`: of any GPU; NULL, 1 and 2 are the memory's device's
+    /// - `ptr`: the beginning of an allocation; NULL does nothing
+    /// - `stream`: of any GPU; NULL, 1 and 2 mean streams of the memory's device
     ///
     /// Since 0.1.
     pub fn cai_torch_record_stream(ptr: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
-    /// Compares PyTorch's number of devices with libcai's, and tells [`cai_on_failure()`] if they differ:
-    /// for set_init_fn. Since 0.1.
+    /// Compares PyTorch's number of devices with libcai's. If they differ, the failure goes to the hook
+    /// of [`cai_on_failure()`]. For set_init_fn. Since 0.1.
     pub fn cai_torch_init(device_count: i32);
-    /// Frees what is pending and gives back what is kept, on all devices that the functions here have
-    /// allocated on: for set_reset_fn, which torch.cuda.empty_cache() calls.
-    /// Since 0.1.
+    /// Runs the pending frees and releases cached memory, on all devices that these functions have
+    /// allocated on. For set_reset_fn, which torch.cuda.empty_cache() calls. Since 0.1.
     pub fn cai_torch_reset();
     /// Allocates.
     ///
     /// # Arguments
     ///
     /// - `param`: stream, as above
-    /// - `size`: bytes; 0 gives NULL, and that is no failure
+    /// - `size`: bytes; 0 returns NULL, which is no failure
     /// - `device`: ordinal
     ///
     /// # Returns
     ///
-    /// the address; NULL on failure, which is told to [`cai_on_failure()`].
+    /// the address; NULL on failure, which goes to the hook of [`cai_on_failure()`].
     ///
     /// Since 0.1.
     pub fn cai_cupy_alloc(
@@ -2602,14 +2645,14 @@ functions! {
         size: u64,
         device: i32,
     ) -> *mut ::core::ffi::c_void;
-    /// Frees what [`cai_cupy_alloc()`] or `cai_cupy_malloc()` gave. Anything else is left alone, and
-    /// [`cai_on_failure()`] is told.
+    /// Frees memory of [`cai_cupy_alloc()`] or `cai_cupy_malloc()`. Any other pointer is not freed: the
+    /// failure goes to the hook of [`cai_on_failure()`].
     ///
     /// # Arguments
     ///
     /// - `param`: stream, as above
     /// - `ptr`: may be NULL
-    /// - `device`: not needed
+    /// - `device`: ignored
     ///
     /// Since 0.1.
     pub fn cai_cupy_free(

@@ -15,7 +15,7 @@ use crate::sys;
 use crate::view::{View, ViewMut};
 
 numbered! {
-    /// Where an array's memory is, as DLPack tells devices apart.
+    /// The kind of device of an array's memory, with DLPack's numbers.
     DeviceType: i32 {
         /// The host's memory.
         Cpu = sys::CAI_DEVICE_CPU,
@@ -23,24 +23,24 @@ numbered! {
         Cuda = sys::CAI_DEVICE_CUDA,
         /// Pinned host memory.
         CudaHost = sys::CAI_DEVICE_CUDA_HOST,
-        /// Memory of AMD's GPUs: crosses as metadata, and cannot be used on a stream.
+        /// Memory of AMD GPUs: exchanged as metadata, and cannot be used on a stream.
         Rocm = sys::CAI_DEVICE_ROCM,
         /// Managed memory.
         CudaManaged = sys::CAI_DEVICE_CUDA_MANAGED,
     }
 }
 
-/// What an array's producer says of the work that is pending on it.
+/// What an array's producer states about pending work on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pending {
-    /// Nothing is: no order is needed. A dict's `None`.
+    /// No work is pending: no order is needed. A dict's `None`.
     Nothing,
-    /// The producer speaks a version of the interface, 0 to 2, that does not say it.
+    /// Unknown: the producer's version of the interface, 0 to 2, does not state it.
     Unstated,
-    /// Work on this stream may be: 1, the legacy default stream, 2, the per-thread one of the thread
-    /// that made the array, or a `CUstream`.
+    /// Work may be pending on this stream: 1, the legacy default stream, 2, the per-thread one of
+    /// the thread that made the array, or a `CUstream`.
     Stream(u64),
-    /// This `CUevent` is to be waited for.
+    /// Wait for this `CUevent`.
     Event(u64),
 }
 
@@ -73,9 +73,8 @@ pub struct Layout {
     pub f_contiguous: bool,
 }
 
-/// An owned array: one holder of it. A clone is another holder of the same array, and the last one
-/// that is dropped ends it, on whatever thread that happens, once all uses that are kept are
-/// complete.
+/// A reference to an owned array. A clone adds a reference to the same array. Dropping the last
+/// reference ends the array, on any thread, once all kept uses are complete.
 ///
 /// ```
 /// use libcai::{Array, DType};
@@ -98,37 +97,37 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 impl Array {
-    /// Takes over the caller's holder of an owned array, as C functions give it.
+    /// Takes over the caller's reference to an owned array, as C functions return it.
     ///
     /// # Safety
-    /// `raw` is valid by `cai_array_validate()`, owned, lies in its owner's block as all that libcai
-    /// makes do, and has a holder that is the caller's to give.
+    /// `raw` is valid by `cai_array_validate()`, owned, and in its owner's block, as all arrays
+    /// that libcai makes are; the caller owns the reference.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<sys::cai_array>) -> Self {
         Self { raw }
     }
 
-    /// Gives the holder to the caller, who ends it with `cai_array_release()`.
+    /// Returns the reference to the caller, who must release it with `cai_array_release()`.
     #[inline]
     pub fn into_raw(self) -> NonNull<sys::cai_array> {
         std::mem::ManuallyDrop::new(self).raw
     }
 
-    /// The array for C functions, borrowed from this holder.
+    /// The array for C functions, borrowed from this object.
     #[inline]
     pub fn as_ptr(&self) -> *const sys::cai_array {
         self.raw.as_ptr()
     }
 
-    /// The array without its holder: what all that reads takes.
+    /// The array as a borrow, as functions that read take it.
     #[inline]
     pub fn borrow(&self) -> ArrayRef<'_> {
         // SAFETY: this holder keeps the array as long as it is borrowed.
         ArrayRef { raw: self.raw, lives: PhantomData }
     }
 
-    /// The elements as a `T` each, to be written as well: see [`ViewMut`]. This holder is borrowed as
-    /// long; clones of it are not, and show the same elements.
+    /// The elements as `T`, for reading and writing: see [`ViewMut`]. This object is borrowed
+    /// meanwhile; its clones are not, and show the same elements.
     ///
     /// # Errors
     /// As [`view()`](Self::view); and [`Error::Value`] if the array is marked read-only.
@@ -161,7 +160,7 @@ impl fmt::Debug for Array {
     }
 }
 
-/// A borrowed array: somebody else keeps it for `'a`.
+/// A borrowed array, which its owner keeps valid for `'a`.
 #[derive(Clone, Copy)]
 #[repr(transparent)] // a slice of them is one of C's pointers
 pub struct ArrayRef<'a> {
@@ -175,21 +174,21 @@ unsafe impl Send for ArrayRef<'_> {}
 unsafe impl Sync for ArrayRef<'_> {}
 
 impl<'a> ArrayRef<'a> {
-    /// Judges a struct that somebody else filled in, and borrows it.
+    /// Validates a struct that other code filled in, and borrows it.
     ///
     /// # Safety
-    /// The struct, and all that it points to, can be read and stays as it is for `'a`, by any thread;
-    /// if it has an owner, what it points to stays as long as the owner does, and the owner's
-    /// functions do what `cai.h` says. The numbers may be anything; they are judged. But what no
-    /// judge can know is the caller's word wherever the array is used: the data is memory of that
-    /// device, and the stream or event is one.
+    /// The struct, and all that it points to, can be read by any thread and does not change for
+    /// `'a`. If it has an owner, what it points to lives as long as the owner, and the owner's
+    /// functions do what `cai.h` says. The numbers may be anything, since they are validated. But
+    /// wherever the array is used, the caller guarantees what cannot be checked: the data is memory
+    /// of that device, and the stream or event is valid.
     ///
     /// # Errors
     /// As `cai_array_validate()`: [`Error::Argument`] for a null pointer, [`Error::Value`], which names
     /// the entry, and [`Error::Version`].
     #[inline]
     pub unsafe fn from_raw(raw: *const sys::cai_array) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         call(|error| unsafe { sys::cai_array_validate(raw, error) })?;
         match NonNull::new(raw.cast_mut()) {
             Some(raw) => Ok(Self { raw, lives: PhantomData }),
@@ -197,12 +196,12 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// Adds a holder to an owned array. [`slice()`](Self::slice) with no items does so for any struct
-    /// of an owned array.
+    /// Adds a reference to an owned array. [`slice()`](Self::slice) with no items does so for any
+    /// struct of an owned array.
     ///
     /// # Safety
-    /// The struct, if it has an owner, lies in the owner's block, as all that libcai makes do: it is
-    /// no copy on the stack.
+    /// If the struct has an owner, it is in the owner's block, as all arrays that libcai makes are:
+    /// it is no copy on the stack.
     ///
     /// # Errors
     /// [`Error::Argument`] for a borrowed array.
@@ -216,7 +215,7 @@ impl<'a> ArrayRef<'a> {
         Ok(Array { raw: self.raw })
     }
 
-    /// Borrows an array that has been judged.
+    /// Borrows an array that has been validated.
     ///
     /// # Safety
     /// As [`ArrayRef::from_raw`]; and `raw` is valid by `cai_array_validate()`.
@@ -273,7 +272,7 @@ impl<'a> ArrayRef<'a> {
         DType::from_valid(self.as_raw().dtype)
     }
 
-    /// The fields of a structured type; none if it says no more than [`dtype()`](Self::dtype).
+    /// The fields of a structured type; empty if they add nothing to [`dtype()`](Self::dtype).
     pub fn descr(self) -> Descr {
         let raw = self.as_raw();
         // SAFETY: a valid array has as many fields, and they stay for 'a.
@@ -298,19 +297,19 @@ impl<'a> ArrayRef<'a> {
         self.as_raw().flags & sys::CAI_FLAG_STRIDES_NONE == 0
     }
 
-    /// Whose memory it is.
+    /// The kind of device of the memory.
     #[inline]
     pub fn device_type(self) -> DeviceType {
         DeviceType::from_raw(self.as_raw().device_type)
     }
 
-    /// The device's ordinal; `None`: it is not known, and the driver would have to be asked.
+    /// The device's ordinal; `None` if it is not known without asking the driver.
     #[inline]
     pub fn device_id(self) -> Option<u32> {
         u32::try_from(self.as_raw().device_id).ok()
     }
 
-    /// What the producer says of the work that is pending on the array.
+    /// What the producer states about pending work on the array.
     #[inline]
     pub fn pending(self) -> Pending {
         let raw = self.as_raw();
@@ -322,7 +321,7 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// The version of the interface that the producer spoke: information.
+    /// The version of the producer's interface, for information only.
     #[inline]
     pub fn version(self) -> u32 {
         self.as_raw().version
@@ -335,8 +334,7 @@ impl<'a> ArrayRef<'a> {
         NonNull::new(self.as_raw().mask.cast_mut()).map(|raw| ArrayRef { raw, lives: PhantomData })
     }
 
-    /// What follows from shape, strides and item size.
-    ///
+    /// The layout that follows from shape, strides and item size. ///
     /// # Panics
     /// Never, for an array that is valid, as they all are.
     pub fn layout(self) -> Layout {
@@ -354,12 +352,12 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// The elements as a `T` each: see [`View`].
+    /// The elements as `T`: see [`View`].
     ///
     /// # Errors
-    /// [`Error::Argument`], of entry typestr, if the elements are of another type or byte order;
-    /// [`Error::Layout`] if some would not be aligned as a `T` must be; [`Error::Unsupported`] for an
-    /// array with a mask, since not all its elements are valid.
+    /// [`Error::Argument`], with entry typestr, if the elements are of another type or byte order;
+    /// [`Error::Layout`] if an element is misaligned for `T`; [`Error::Unsupported`] for an array
+    /// with a mask, since not all its elements are valid.
     #[inline]
     pub fn view<T: Element>(self) -> Result<View<'a, T>> {
         View::new(self)
@@ -368,8 +366,8 @@ impl<'a> ArrayRef<'a> {
     /// The elements as a `T` each, to be written as well: see [`ViewMut`].
     ///
     /// # Safety
-    /// For `'a`, nobody reads or writes elements that this view shows, but through it or in order
-    /// with it.
+    /// For `'a`, no other code reads or writes the elements of this view, except through the view
+    /// or in order with it.
     ///
     /// # Errors
     /// As [`view()`](Self::view); and [`Error::Value`] if the array is marked read-only.
@@ -378,14 +376,14 @@ impl<'a> ArrayRef<'a> {
         ViewMut::new(self)
     }
 
-    /// A view of part of the array, as Python's `a[...]` makes it: `cai_array_slice()`. It holds what
-    /// this array's owner holds; memory, stream, descr and read-only mark are the same, and the mask
-    /// is viewed likewise. [`index!`](crate::index) makes the items.
+    /// A view of part of the array, as Python's `a[...]` makes it: `cai_array_slice()`. It keeps
+    /// this array's memory alive; memory, stream, descr and read-only mark are the same, and the
+    /// mask is viewed likewise. [`index!`](crate::index) makes the items.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an index out of range ([`Detail::index()`](crate::Detail::index) is the
-    /// item), a step of 0, too many items or a borrowed array, which cannot be held;
-    /// [`Error::Unsupported`] for a mask of bits, unless all elements stay as they are;
+    /// [`Error::Argument`] for an index out of range ([`Detail::index()`](crate::Detail::index) is
+    /// the item), a step of 0, too many items or a borrowed array, which cannot be kept alive;
+    /// [`Error::Unsupported`] for a mask of bits, unless all elements stay the same;
     /// [`Error::Memory`].
     pub fn slice(self, items: &[Index]) -> Result<Array> {
         // SAFETY: an Index is a cai_slice, and there are as many as it is told.
@@ -394,12 +392,12 @@ impl<'a> ArrayRef<'a> {
         })
     }
 
-    /// A view of another shape, in C order; one extent may be -1, and is then computed:
+    /// A view of another shape, in C order; one extent may be -1: then it is computed:
     /// `cai_array_reshape()`.
     ///
     /// # Errors
-    /// [`Error::Layout`] if the strides allow none without a copy; [`Error::Argument`] if the number
-    /// of elements differs; else as [`slice()`](Self::slice).
+    /// [`Error::Layout`] if the strides would need a copy; [`Error::Argument`] if the number of
+    /// elements differs; else as [`slice()`](Self::slice).
     pub fn reshape(self, shape: &[i64]) -> Result<Array> {
         // SAFETY: there are as many extents as it is told.
         self.made(|array, out, error| unsafe {
@@ -422,8 +420,8 @@ impl<'a> ArrayRef<'a> {
     /// count from the end.
     ///
     /// # Errors
-    /// [`Error::Argument`] if there are not as many as the array has, or one is out of range or comes
-    /// twice; else as [`slice()`](Self::slice).
+    /// [`Error::Argument`] if the number of axes differs from the array's, or one is out of range
+    /// or repeated; else as [`slice()`](Self::slice).
     pub fn permute(self, axes: &[i32]) -> Result<Array> {
         if axes.len() != self.ndim() {
             let message = format!("permute: {} axes for {} dimensions", axes.len(), self.ndim());
@@ -456,12 +454,12 @@ impl<'a> ArrayRef<'a> {
         ) -> sys::cai_status,
     ) -> Result<Array> {
         let raw = ask(|out, error| function(self.raw.as_ptr(), out, error))?;
-        // SAFETY: C made an owned array with one holder.
+        // SAFETY: C made an owned array with one reference.
         Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) })
     }
 }
 
-/// C takes the number of items as an i32; more than that it refuses in any case.
+/// C takes the number of items as an i32, and refuses larger numbers.
 fn count<T>(items: &[T]) -> i32 {
     i32::try_from(items.len()).unwrap_or(i32::MAX)
 }
@@ -505,13 +503,13 @@ as_borrowed! {
     fn is_readonly(&self) -> bool;
     /// Whether the producer gave strides.
     fn strides_given(&self) -> bool;
-    /// Whose memory it is.
+    /// The kind of device of the memory.
     fn device_type(&self) -> DeviceType;
     /// The device's ordinal, if it is known.
     fn device_id(&self) -> Option<u32>;
-    /// What the producer says of the work that is pending on the array.
+    /// What the producer states about pending work on the array.
     fn pending(&self) -> Pending;
-    /// The version of the interface that the producer spoke: information.
+    /// The version of the producer's interface, for information only.
     fn version(&self) -> u32;
     /// The mask, if not all elements are valid.
     fn mask(&self) -> Option<ArrayRef<'_>>;

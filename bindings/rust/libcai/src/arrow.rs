@@ -29,32 +29,32 @@ use crate::sys;
 #[cfg(doc)]
 use crate::{ArrayRef, Error};
 
-/// A column and its type, owned: each is released once, when this is dropped; or, the column, when the
-/// array that was made of it ends. The release waits for nothing: work on the memory must be complete
-/// before a column is dropped.
+/// A column and its type, owned: each is released once, when this is dropped; a column that was
+/// made into an array, when that array ends. The release does not wait: work on the memory must be
+/// complete before a column is dropped.
 #[derive(Debug)]
 pub struct Column {
     schema: sys::ArrowSchema,
     array: sys::ArrowDeviceArray,
 }
 
-// SAFETY: `from_raw` has the word that any thread may release them; until then they are only read.
+// SAFETY: `from_raw` requires that any thread may release them; until then they are only read.
 unsafe impl Send for Column {}
 // SAFETY: likewise.
 unsafe impl Sync for Column {}
 
 impl Column {
-    /// Takes over a column and its type, and the duty to release them. One of the plain C Data
-    /// Interface goes into a [`sys::ArrowDeviceArray`] of the CPU, with id -1.
+    /// Takes over a column and its type, and releases them. Put a column of the plain C Data
+    /// Interface into a [`sys::ArrowDeviceArray`] of the CPU, with id -1.
     ///
     /// # Safety
-    /// Both are as Arrow specifies, or released already. Nobody else releases them; any thread may,
-    /// and until then what they point to stays, and the values are not written.
+    /// Both are as Arrow specifies, or released already. No other code releases them, and any
+    /// thread may; until then what they point to stays valid, and the values are not written.
     pub unsafe fn from_raw(schema: sys::ArrowSchema, array: sys::ArrowDeviceArray) -> Self {
         Self { schema, array }
     }
 
-    /// Gives the column and its type to the caller, who releases them.
+    /// Returns the column and its type to the caller, who must release them.
     pub fn into_raw(self) -> (sys::ArrowSchema, sys::ArrowDeviceArray) {
         let this = ManuallyDrop::new(self);
         (this.schema, this.array)
@@ -65,27 +65,26 @@ impl Column {
         &self.schema
     }
 
-    /// The column itself. Its `sync_event` is to be waited for, if there is one.
+    /// The column itself. Wait for its `sync_event`, if there is one.
     pub fn array(&self) -> &sys::ArrowDeviceArray {
         &self.array
     }
 
-    /// Says an array as a column, which holds it. If work may be pending on it, `stream` waits for
-    /// that, and the column comes with an event that is recorded there. Otherwise the stream does not
-    /// matter, and no driver is called.
+    /// Exports an array as a column, which keeps it alive. If work may be pending on the array,
+    /// `stream` waits for it, and the column comes with an event that is recorded there. Otherwise
+    /// the stream is ignored, and the driver is not called.
     ///
     /// # Errors
-    /// [`Error::Export`], with the entry, if a column cannot say the array:
-    /// more than one axis, elements that do not follow each other, another type than integers and
-    /// floats of 16 to 64 bits, a mask that is not made of bits; [`Error::Device`]
-    /// for ROCm; [`Error::Memory`]; the rest as [`ArrayRef::locate`] and
-    /// [`Array::publish_event`].
+    /// [`Error::Export`], with the entry, if a column cannot express the array: more than one axis,
+    /// elements that do not follow each other, another type than integers and floats of 16 to 64
+    /// bits, a mask that is not made of bits; [`Error::Device`] for ROCm; [`Error::Memory`]; the
+    /// rest as [`ArrayRef::locate`] and [`Array::publish_event`].
     pub fn from_array(array: &Array, stream: impl AsStream) -> Result<Self> {
         let mut schema = MaybeUninit::uninit();
         let mut column = MaybeUninit::uninit();
         stream.on(|stream| {
             let (schema, column) = (schema.as_mut_ptr(), column.as_mut_ptr());
-            // SAFETY: the array is held, the stream is one, and the outputs can be written.
+            // SAFETY: the array is kept alive, the stream is valid, and the outputs can be written.
             call(|error| unsafe {
                 sys::cai_arrow_write(array.as_ptr(), stream, schema, column, error)
             })
@@ -95,21 +94,21 @@ impl Column {
         Ok(unsafe { Self::from_raw(schema.assume_init(), column.assume_init()) })
     }
 
-    /// Makes an array of the column: its last holder releases it, once all kept uses are complete.
-    /// The array is read-only, and comes with the column's event; a validity bitmap is its mask.
+    /// Makes an array of the column. Dropping the last reference releases the column, once all kept
+    /// uses are complete. The array is read-only, and comes with the column's event; a validity
+    /// bitmap becomes its mask.
     ///
     /// # Errors
-    /// The column comes back, with [`Error::Unsupported`] for another type
-    /// than integers and floats of 16 to 64 bits, for children, a dictionary, and a bitmap that begins
-    /// within a byte; [`Error::Device`] for another kind of device;
-    /// [`Error::Value`], with the entry; [`Error::Memory`];
-    /// [`Error::Argument`] for what is released already.
+    /// The column comes back, with [`Error::Unsupported`] for another type than integers and floats
+    /// of 16 to 64 bits, for children, a dictionary, and a bitmap that begins within a byte;
+    /// [`Error::Device`] for another kind of device; [`Error::Value`], with the entry;
+    /// [`Error::Memory`]; [`Error::Argument`] for a column that is released already.
     #[allow(clippy::result_large_err)] // what comes back is what was given
     pub fn into_array(mut self) -> Result<Array, Failed<Self>> {
         let (schema, column) = (ptr::from_ref(&self.schema), ptr::from_mut(&mut self.array));
         // SAFETY: both are ours, and as Arrow specifies; a column that is taken is marked so.
         match ask(|out, error| unsafe { sys::cai_arrow_own(schema, column, out, error) }) {
-            // SAFETY: C made an owned array with one holder.
+            // SAFETY: C made an owned array with one reference.
             Ok(raw) => Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) }),
             Err(error) => Err(Failed { error, value: self }),
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can be said as a stream: the crate's own, and those of others by their numbers.
+//! Streams as arguments: the crate's own, and those of other libraries by number.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::stream::Stream;
 use crate::sys;
 
-/// A stream of whatever library, on which arrays are used.
+/// A stream of any library, on which arrays are used.
 ///
 /// ```
 /// use libcai::{AsStream, Device, Stream};
@@ -19,19 +19,20 @@ use crate::sys;
 /// ```
 ///
 /// # Safety
-/// [`AsStream::on`] calls the function once or fails, always with the number of the same stream,
-/// which is no other stream's as long as the implementor lives, and which the driver knows. One that
-/// is 1 or 2 and means the current context, or the calling thread, is neither [`Send`] nor [`Sync`];
-/// or else it sees to it that `function` runs where it means the right one, and fails where it cannot.
+/// [`AsStream::on`] calls the function once or fails, always with the number of the same stream.
+/// The number must be valid for the driver, and must not become another stream's while the
+/// implementor lives. A stream 1 or 2 that means the current context, or the calling thread, is
+/// neither [`Send`] nor [`Sync`]; or else the implementor makes `function` run where the number
+/// means the right stream, and fails where it cannot.
 pub unsafe trait AsStream {
     /// Calls `function` with the stream's number: 1, 2 or a `CUstream`.
     ///
     /// # Errors
-    /// What `function` fails with, or why there is no such number here.
+    /// The error of `function`, or the reason why the stream has no number here.
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R>;
 }
 
-// SAFETY: it says what the other says, for a shorter time.
+// SAFETY: it passes on the other's number, for a shorter time.
 unsafe impl<S: AsStream> AsStream for &S {
     #[inline]
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {
@@ -60,7 +61,7 @@ unsafe impl AsStream for Stream {
     }
 }
 
-/// A `CUstream` of somebody else's, who keeps it for `'a`.
+/// A `CUstream` of other code, which keeps it alive for `'a`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawStream<'a> {
     value: u64,
@@ -71,10 +72,10 @@ impl RawStream<'_> {
     /// Takes a stream by its number.
     ///
     /// # Safety
-    /// `value` is a `CUstream` that stays for `'a`, or 0, 1 or 2.
+    /// `value` is a `CUstream` that lives for `'a`, or 0, 1 or 2.
     ///
     /// # Errors
-    /// [`Error::Argument`] for 0, which is never a stream, and for 1 and 2: say [`Legacy`] and
+    /// [`Error::Argument`] for 0, which is never a stream, and for 1 and 2: use [`Legacy`] and
     /// [`PerThread`], or [`Stream::legacy`] and [`Stream::per_thread`].
     pub unsafe fn new(value: u64) -> Result<Self> {
         if value <= 2 {
@@ -85,7 +86,7 @@ impl RawStream<'_> {
     }
 }
 
-// SAFETY: who made it has said so.
+// SAFETY: its creator guarantees it.
 unsafe impl AsStream for RawStream<'_> {
     #[inline]
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {
@@ -93,25 +94,25 @@ unsafe impl AsStream for RawStream<'_> {
     }
 }
 
-/// The legacy default stream, 1, of the calling thread's current context, which is to stay the same:
-/// 1 of another context is another stream. Safe, and as good on any thread: [`Stream::legacy`].
+/// The legacy default stream, 1, of the calling thread's current context, which must stay current:
+/// 1 of another context is another stream. Safe, and usable on any thread: [`Stream::legacy`].
 #[derive(Debug, Clone, Copy)]
 pub struct Legacy {
     thread_bound: PhantomData<*const ()>,
 }
 
 impl Legacy {
-    /// Says it.
+    /// Makes it.
     ///
     /// # Safety
-    /// As long as this is used, and what was begun with it has not ended, the context that is current
-    /// now is so wherever it is said.
+    /// As long as this is in use, and uses that were begun with it have not ended, the context that
+    /// is current now is current wherever it is passed.
     pub const unsafe fn new() -> Self {
         Self { thread_bound: PhantomData }
     }
 }
 
-// SAFETY: who made it keeps its context current.
+// SAFETY: its creator keeps its context current.
 unsafe impl AsStream for Legacy {
     #[inline]
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {
@@ -119,25 +120,25 @@ unsafe impl AsStream for Legacy {
     }
 }
 
-/// The calling thread's own default stream, 2, of its current context, which is to stay the same: 2 of
-/// another context is another stream. Safe: [`Stream::per_thread`].
+/// The calling thread's own default stream, 2, of its current context, which must stay current: 2
+/// of another context is another stream. Safe: [`Stream::per_thread`].
 #[derive(Debug, Clone, Copy)]
 pub struct PerThread {
     thread_bound: PhantomData<*const ()>,
 }
 
 impl PerThread {
-    /// Says it.
+    /// Makes it.
     ///
     /// # Safety
-    /// As long as this is used, and what was begun with it has not ended, the context that is current
-    /// now is so wherever it is said.
+    /// As long as this is in use, and uses that were begun with it have not ended, the context that
+    /// is current now is current wherever it is passed.
     pub const unsafe fn new() -> Self {
         Self { thread_bound: PhantomData }
     }
 }
 
-// SAFETY: who made it keeps its context current.
+// SAFETY: its creator keeps its context current.
 unsafe impl AsStream for PerThread {
     #[inline]
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {

@@ -6,8 +6,8 @@ use ::bytemuck::{Pod, TransparentWrapper};
 use crate::dtype::{DType, Element};
 use crate::sys;
 
-/// A struct as an element: what NumPy says as `|V12`, mostly with fields. The view of an array checks
-/// that its elements are as large; what they hold, its [`descr`](crate::ArrayRef::descr) says.
+/// A struct as an element: NumPy's `|V12`, usually with fields. The view of an array checks the
+/// size of its elements only; their fields are in its [`descr`](crate::ArrayRef::descr).
 ///
 /// ```
 /// use bytemuck::{Pod, TransparentWrapper, Zeroable};
@@ -24,9 +24,8 @@ use crate::sys;
 /// let array = Array::from_vec(particles, &[3])?;
 /// assert_eq!(array.dtype().to_string(), "|V16");
 ///
-/// let view = array.view::<Record<Particle>>()?;
-/// // SAFETY: nobody else has the array.
-/// let particles: &[Particle] = Record::peel_slice(unsafe { view.as_slice() }?);
+/// let view = array.view::<Record<Particle>>()?; // SAFETY: no other code has the array. let
+/// particles: &[Particle] = Record::peel_slice(unsafe { view.as_slice() }?);
 /// assert_eq!(particles[2].charge, -1);
 /// # Ok::<(), libcai::Error>(())
 /// ```

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Arrays in cudarc's launches and copies, and cudarc's slices as arrays. Feature `cudarc`.
 //!
-//! Which CUDA version cudarc is built for, and whether it links to the driver or loads it, the
-//! program chooses, by features of its own dependency on cudarc; if it does not say the latter,
-//! cudarc loads it. cudarc needs Rust 1.88.
+//! The program chooses which CUDA version cudarc is built for, and whether it links to the driver
+//! or loads it, by features of its own dependency on cudarc; by default cudarc loads the driver.
+//! cudarc needs Rust 1.88.
 //!
 //! ```
 //! use cudarc::driver::CudaContext;
@@ -19,7 +19,7 @@
 //! # Ok::<(), libcai::Error>(())
 //! ```
 //!
-//! A guard orders one array. For several with one event in all, begin a [`Use`] on the stream,
+//! A guard orders one array. To order several arrays with one event, begin a [`Use`] on the stream,
 //! and launch with their addresses.
 
 use std::fmt;
@@ -54,7 +54,7 @@ impl From<DriverError> for Error {
     }
 }
 
-/// The number of a stream: cudarc's default one is the legacy one.
+/// The number of a stream: cudarc's default stream is the legacy stream.
 fn number(stream: &CudaStream) -> Result<u64> {
     match stream.cu_stream() as u64 {
         0 => Ok(1),
@@ -69,8 +69,8 @@ fn number(stream: &CudaStream) -> Result<u64> {
 // SAFETY: the holder keeps the stream. The legacy one is said in the context that it belongs to; the
 // per-thread one, of which nothing tells whose it is, is refused.
 unsafe impl AsStream for Arc<CudaStream> {
-    /// The stream's context is then the calling thread's, as after any call of cudarc's. Fails with
-    /// [`Error::Argument`] for cudarc's per-thread stream.
+    /// The stream's context is then current on the calling thread, as after any cudarc call. Fails
+    /// with [`Error::Argument`] for cudarc's per-thread stream.
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {
         let number = number(self)?;
         self.context().bind_to_thread()?;
@@ -80,17 +80,13 @@ unsafe impl AsStream for Arc<CudaStream> {
 
 // ---- Arrays in cudarc's launches and copies -----------------------------------------------------
 
-/// A view of an array that is in use on a stream of cudarc's, for all of cudarc that takes a
-/// `DevicePtr` or `DevicePtrMut`, and as a kernel's argument. The use, a [`Use`] that holds the
-/// array, ends when this is dropped.
-///
-/// Copies and library calls may as well be queued on other streams: these are made to wait for this
-/// one, and the host waits for them, since cudarc has no place where more could be done. They must
-/// not be in a capture. A copy to a slice of another context is the exception: wait for its stream
-/// before this guard ends.
-///
-/// Launches cannot be told apart so: an argument does not learn of its launch's stream. So it is
-/// a condition of cudarc's `launch()`, which is unsafe, that it is on this stream.
+/// A view of an array that is in use on a cudarc stream, for every cudarc function that takes a
+/// `DevicePtr` or `DevicePtrMut`, and as a kernel's argument. The use, a [`Use`] that keeps the
+/// array alive, ends when this is dropped. Copies and library calls may also be queued on other
+/// streams: these wait for this stream, and the host waits for them, since cudarc has no hook to
+/// order more. They must not be in a capture. A copy to a slice of another context is the
+/// exception: wait for its stream before this guard ends. An argument does not learn the stream of
+/// its launch. So cudarc's `launch()`, which is unsafe, must be on this stream.
 #[must_use = "the use ends when the guard is dropped"]
 pub struct InUse<'a, V> {
     guard: Use<'a, Arc<CudaStream>>,
@@ -124,7 +120,7 @@ impl<'a, V> InUse<'a, V> {
     /// Ends the use: [`Use::try_end`].
     ///
     /// # Errors
-    /// As that: the use is then not over, and the guard comes back.
+    /// As there: the use is then still open, and the guard is returned.
     #[allow(clippy::result_large_err)] // what comes back is the guard, which has the use in it
     pub fn try_end(self) -> Result<(), Failed<Self>> {
         let Self { guard, stream, view, data, len } = self;
@@ -146,7 +142,7 @@ impl<'a, V> InUse<'a, V> {
     }
 }
 
-/// A kernel can use the memory from any stream of the GPU's.
+/// A kernel can use the memory from any stream of the GPU.
 fn check_device(array: ArrayRef<'_>, stream: &CudaStream) -> Result<()> {
     let refuse = |what: String| {
         let message =
@@ -181,19 +177,19 @@ impl<V: fmt::Debug> fmt::Debug for InUse<'_, V> {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    /// Begins to read the array on a stream of cudarc's, in full order. Feature `cudarc`.
+    /// Begins to read the array on a cudarc stream, in full order. Feature `cudarc`.
     ///
     /// # Errors
-    /// Nothing has begun then. [`Error::Layout`] if the array is not C-contiguous; [`Error::Device`]
-    /// if the memory is neither of the stream's device nor managed; [`Error::Argument`] for cudarc's
-    /// per-thread stream; the rest as [`Use::begin`] and [`ArrayRef::locate`].
+    /// No use is open then. [`Error::Layout`] if the array is not C-contiguous; [`Error::Device`]
+    /// if the memory is neither of the stream's device nor managed; [`Error::Argument`] for
+    /// cudarc's per-thread stream; the rest as [`Use::begin`] and [`ArrayRef::locate`].
     pub fn on(self, stream: &Arc<CudaStream>) -> Result<InUse<'a, Self>> {
         InUse::begin(self.array(), self, stream, Options::read())
     }
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    /// Begins to write the array on a stream of cudarc's, in full order. Feature `cudarc`.
+    /// Begins to write the array on a cudarc stream, in full order. Feature `cudarc`.
     ///
     /// # Errors
     /// As [`View::on`].
@@ -250,8 +246,8 @@ unsafe impl<'l, 'b: 'l, 'a, T: Element> PushKernelArg<&'b mut InUse<'a, ViewMut<
     }
 }
 
-/// An element of which all bits make a value, so that cudarc may copy it to the host, whoever has
-/// written it. Not so a `bool`:
+/// An element for which every bit pattern is valid, so that cudarc may copy it to the host,
+/// whatever wrote it. A `bool` is not:
 ///
 /// ```compile_fail
 /// # fn copy(x: &libcai::Array, stream: &std::sync::Arc<cudarc::driver::CudaStream>) {
@@ -261,7 +257,7 @@ unsafe impl<'l, 'b: 'l, 'a, T: Element> PushKernelArg<&'b mut InUse<'a, ViewMut<
 /// ```
 ///
 /// # Safety
-/// So it is.
+/// Every bit pattern is a valid value.
 pub unsafe trait Plain: Element {}
 
 macro_rules! plain {
@@ -293,19 +289,19 @@ mod record {
 // ---- cudarc's slices as arrays ------------------------------------------------------------------
 
 impl Array {
-    /// Makes an array of a slice of cudarc's, without a copy, in C order. Feature `cudarc`.
+    /// Makes an array of a cudarc slice, without a copy, in C order. Feature `cudarc`.
     ///
-    /// It comes with the slice's stream, which waits for all uses that cudarc has tracked. The slice
-    /// is dropped, and its memory freed in its context, when the array's last holder has let go and all
-    /// kept uses are complete, on whatever thread that is.
+    /// It comes with the slice's stream, which waits for all uses that cudarc has tracked. The
+    /// slice is dropped, and its memory freed in its context, on any thread, when the last
+    /// reference to the array is dropped and all kept uses are complete.
     ///
     /// cudarc remembers one read of a slice at a time: if several streams have read it, make its
     /// stream wait for them first.
     ///
     /// # Errors
-    /// [`Error::Argument`], of entry shape, if it does not hold as many elements, and for a slice of
-    /// cudarc's per-thread stream; [`Error::Cuda`]; else as [`ArrayBuilder::own()`]. The slice comes
-    /// back with it.
+    /// [`Error::Argument`], with entry shape, if the slice does not have as many elements, and for
+    /// a slice of cudarc's per-thread stream; [`Error::Cuda`]; else as [`ArrayBuilder::own()`]. The
+    /// slice is returned with it.
     pub fn from_cuda_slice<T: Element>(
         mut slice: CudaSlice<T>,
         shape: &[i64],
@@ -331,8 +327,8 @@ impl Array {
     }
 }
 
-/// A slice that ends in its own context. cudarc frees it in the one that is current, where a default
-/// stream is another.
+/// A slice that is freed in its own context. cudarc frees it in the current context, where a
+/// default stream is another stream.
 struct Owned<T>(ManuallyDrop<CudaSlice<T>>);
 
 impl<T> Owned<T> {
@@ -360,11 +356,11 @@ impl<T> Drop for Owned<T> {
 
 // ---- Foreign streams ----------------------------------------------------------------------------
 
-/// One stream of each context in which foreign ones were wrapped. As long as cudarc knows a stream
-/// beside the default one, it tracks on which its slices are used.
+/// One stream for each context in which foreign streams were wrapped. As long as cudarc knows a
+/// stream other than the default stream, it tracks the streams on which its slices are used.
 static KNOWN: Mutex<Vec<Arc<CudaStream>>> = Mutex::new(Vec::new());
 
-/// Makes cudarc track the uses of a context's slices, as long as anybody has the context.
+/// Makes cudarc track the uses of a context's slices, as long as the context has a reference.
 fn track_uses(context: &Arc<CudaContext>) -> Result<()> {
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let knows = |streams: &[Arc<CudaStream>]| {
@@ -388,13 +384,12 @@ fn track_uses(context: &Arc<CudaContext>) -> Result<()> {
     Ok(context.bind_to_thread()?)
 }
 
-/// Somebody else's stream for cudarc, which will not destroy it: one of the crate's
-/// ([`Stream::value`](crate::Stream::value)), or the one that an array comes with.
-///
-/// cudarc does not count such streams. While it knows of none but the default one, it does not track
-/// on which its slices are used, so that they race. Hence the first call for a context makes a stream
-/// of cudarc's own, for which the host waits for the context's work, and keeps it as long as anybody
-/// has the context.
+/// Wraps a foreign stream for cudarc, which will not destroy it: a stream of this crate
+/// ([`Stream::value`](crate::Stream::value)), or the stream that an array comes with. cudarc does
+/// not count such streams. While it knows only the default stream, it does not track the streams on
+/// which its slices are used, so that they race. Hence the first call for a context makes a cudarc
+/// stream, for which the host waits for the context's work, and keeps it as long as the context has
+/// a reference.
 ///
 /// ```
 /// use cudarc::driver::CudaContext;
@@ -417,8 +412,8 @@ fn track_uses(context: &Arc<CudaContext>) -> Result<()> {
 /// captured.
 ///
 /// # Safety
-/// `stream` is 1 or a `CUstream` that lives as long as what is returned, its clones, and the slices
-/// that are allocated on it.
+/// `stream` is 1 or a `CUstream` that lives as long as the returned stream, its clones, and the
+/// slices that are allocated on it.
 pub unsafe fn wrap_stream(context: &Arc<CudaContext>, stream: u64) -> Result<Arc<CudaStream>> {
     if let 0 | 2 = stream {
         let message = format!("stream {stream} cannot be wrapped: only 1, or a CUstream");

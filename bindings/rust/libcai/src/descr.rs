@@ -9,8 +9,8 @@ use crate::dtype::{ByteOrder, DType};
 use crate::error::{Entry, Error, Result};
 use crate::sys;
 
-/// The fields of a structured type, a dict's "descr", or those of a field. None: it says no more than
-/// its [`DType`].
+/// The fields of a structured type, a dict's "descr", or of a nested field. Empty if they add
+/// nothing to the [`DType`].
 ///
 /// ```
 /// use libcai::{DType, Descr, Field};
@@ -30,7 +30,7 @@ impl Descr {
     /// No fields.
     pub(crate) const NONE: &'static Self = &Self { fields: Vec::new(), depth: 0 };
 
-    /// Takes the fields of one list. What else there is to judge, [`ArrayBuilder::own()`] does.
+    /// Takes the fields of one list. [`ArrayBuilder::own()`] validates the rest.
     ///
     /// [`ArrayBuilder::own()`]: crate::ArrayBuilder::own
     ///
@@ -72,11 +72,11 @@ pub struct Field {
     pub name: String,
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// Bytes from the start of the enclosing item: those of all fields before, padding among them.
+    /// Bytes from the start of the enclosing item: those of all fields before, padding included.
     pub offset: u64,
     /// The type of one element, of kind [`Void`](crate::Kind::Void) if there are nested fields.
     pub dtype: DType,
-    /// Extents of a sub-array, in elements; mostly none.
+    /// Extents of a sub-array, in elements; usually empty.
     pub shape: Vec<i64>,
     /// The nested fields.
     pub fields: Descr,
@@ -108,12 +108,12 @@ pub(crate) fn is_swapped(dtype: DType) -> bool {
     ![ByteOrder::NATIVE, ByteOrder::Irrelevant].contains(&dtype.byte_order())
 }
 
-/// Copies fields of C's.
+/// Copies C fields.
 ///
 /// # Safety
-/// There are `count` of them, valid as a valid array's are, and they can be read.
+/// There are `count` fields, valid as in a valid array, and they can be read.
 pub(crate) unsafe fn read(fields: *const sys::cai_field, count: u32) -> Descr {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     let field = |i| unsafe { read_one(&*fields.add(i)) };
     Descr::of((0..count as usize).map(field).collect())
 }
@@ -143,7 +143,7 @@ pub(crate) struct RawFields {
 }
 
 impl RawFields {
-    /// Gives C's form of `descr`, NULL if there is none. It points into `self` and `descr`.
+    /// Returns the C form of `descr`, NULL if it is empty. It points into `self` and `descr`.
     pub(crate) fn add(&mut self, descr: &Descr) -> Result<*const sys::cai_field> {
         if descr.is_empty() {
             return Ok(ptr::null());

@@ -13,9 +13,8 @@ use crate::failure::{self, Failed};
 use crate::sys;
 use crate::text::c_text;
 
-/// The CPU or a GPU: a value. Whether there is such a device is asked by what needs it.
-///
-/// It reads "cpu", "gpu" (the thread's current one), "gpu:1" or "cuda:1", and "gpu:free" (the one
+/// The CPU or a GPU: a plain value. Only functions that need the device check that it exists. It
+/// parses "cpu", "gpu" (the thread's current GPU), "gpu:1" or "cuda:1", and "gpu:free" (the GPU
 /// with the most free memory), and prints as "cpu" or "gpu:1".
 ///
 /// ```
@@ -29,14 +28,14 @@ use crate::text::c_text;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Device {
-    /// The CPU, which is always there.
+    /// The CPU, which is always present.
     #[default]
     Cpu,
-    /// A GPU by its ordinal, from 0, worked on in its primary context.
+    /// A GPU by its ordinal, from 0, used in its primary context.
     Cuda(i32),
 }
 
-/// How much memory there is.
+/// An amount of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryAmount {
     /// Bytes that are free.
@@ -45,19 +44,19 @@ pub struct MemoryAmount {
     pub total: u64,
 }
 
-/// What is known of a device.
+/// The properties of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// As the driver calls it.
+    /// The driver's name for it.
     pub name: String,
-    /// Tells the device from all others, whatever its ordinal; 0 for the CPU.
+    /// Identifies the device, whatever its ordinal; 0 for the CPU.
     pub uuid: [u8; 16],
     /// Domain, bus and slot; 0 for the CPU.
     pub pci: (i32, i32, i32),
     /// Bytes of its memory.
     pub total: u64,
-    /// Whether it can use pinned host memory where that is.
+    /// Whether it can use pinned host memory in place.
     pub maps_host: bool,
     /// Whether it has managed memory.
     pub managed_memory: bool,
@@ -72,7 +71,7 @@ pub struct DeviceInfo {
 }
 
 impl Device {
-    /// As C takes it.
+    /// The C struct.
     #[inline]
     pub fn to_raw(self) -> sys::cai_device {
         match self {
@@ -81,7 +80,7 @@ impl Device {
         }
     }
 
-    /// As C gives it: any type but the CPU's is taken for a GPU's.
+    /// From the C struct: any type except the CPU's is a GPU.
     #[inline]
     pub fn from_raw(raw: sys::cai_device) -> Self {
         match raw.type_ {
@@ -90,7 +89,7 @@ impl Device {
         }
     }
 
-    /// Counts the GPUs: 0 if there is no driver, or none that libcai can use.
+    /// Counts the GPUs: 0 if there is no driver that libcai can use.
     ///
     /// # Errors
     /// [`Error::Cuda`]; [`Error::State`] in a forked child.
@@ -99,7 +98,7 @@ impl Device {
         ask(|count, error| unsafe { sys::cai_device_count(sys::CAI_DEVICE_CUDA, count, error) })
     }
 
-    /// All GPUs, by their ordinals.
+    /// All GPUs, by ordinal.
     ///
     /// # Errors
     /// As [`Device::count`].
@@ -118,7 +117,7 @@ impl Device {
             .map(Self::from_raw)
     }
 
-    /// The GPU with the most free memory; the first of several.
+    /// The GPU with the most free memory; of several, the first.
     ///
     /// # Errors
     /// As [`Device::current`]; [`Error::Memory`].
@@ -128,7 +127,7 @@ impl Device {
             .map(Self::from_raw)
     }
 
-    /// The GPU with an identity, [`DeviceInfo::uuid`], under whatever ordinal this process knows it.
+    /// The GPU with a UUID, [`DeviceInfo::uuid`], whatever its ordinal in this process.
     ///
     /// # Errors
     /// [`Error::Device`] if there is none; [`Error::Driver`]; [`Error::Cuda`]; [`Error::State`] in a
@@ -139,7 +138,7 @@ impl Device {
             .map(Self::from_raw)
     }
 
-    /// What is known of it.
+    /// Its properties.
     ///
     /// # Errors
     /// [`Error::Device`] if there is no such device; [`Error::Driver`]; [`Error::Cuda`];
@@ -167,7 +166,7 @@ impl Device {
         })
     }
 
-    /// A few lines for people: name, identity, memory, what the device can do.
+    /// A few lines for people: name, UUID, memory, capabilities.
     ///
     /// # Errors
     /// As [`Device::describe`].
@@ -187,7 +186,7 @@ impl Device {
         Ok(self::text(&text))
     }
 
-    /// How much memory it has; of the machine for the CPU.
+    /// Its free and total memory; for the CPU, the machine's.
     ///
     /// # Errors
     /// As [`Device::describe`]; [`Error::Memory`].
@@ -202,8 +201,8 @@ impl Device {
         Ok(amount)
     }
 
-    /// Whether its kernels can be allowed to use the memory of another one. A device can use its
-    /// own; GPU and CPU cannot use each other's.
+    /// Whether its kernels can be given access to another device's memory. A device can access its
+    /// own memory; a GPU and the CPU cannot access each other's.
     ///
     /// # Errors
     /// As [`Device::describe`].
@@ -215,14 +214,12 @@ impl Device {
         .map(|yes: i32| yes != 0)
     }
 
-    /// Waits until the calling thread's current stream of the device, and then all else that is
-    /// queued in the GPU's primary context, is complete.
-    ///
-    /// Do not call it while a stream that libcai has no handle of is captured in that context: the
-    /// driver would end the capture.
+    /// Waits for the calling thread's current stream of the device, and then for all other work
+    /// queued in the GPU's primary context. Do not call it while a stream that libcai has no handle
+    /// for is captured in that context: the driver would invalidate the capture.
     ///
     /// # Errors
-    /// What earlier work of the current stream failed with; [`Error::Capture`] if a stream that
+    /// The failure of earlier work of the current stream; [`Error::Capture`] if a stream that
     /// libcai knows is being captured, and the capture goes on; [`Error::Cuda`]; the rest as
     /// [`Device::set_current`].
     pub fn synchronize(self) -> Result<()> {
@@ -230,25 +227,25 @@ impl Device {
         call(|error| unsafe { sys::cai_device_synchronize(self.to_raw(), error) })
     }
 
-    /// Synchronises, calls the callbacks of [`Device::on_reset`], frees what waits to be freed,
-    /// resets the managers of the device, and drops the calling thread's current streams of it.
+    /// Synchronises, calls the callbacks of [`Device::on_reset`], runs the pending frees, resets
+    /// the managers of the device, and drops the calling thread's current streams of it.
     ///
     /// # Errors
-    /// As [`Device::synchronize`], and then nothing but synchronising has happened;
+    /// As [`Device::synchronize`], after which nothing but synchronising has happened;
     /// [`Error::State`] inside of a callback.
     pub fn reset(self) -> Result<()> {
         // SAFETY: the error can be written.
         call(|error| unsafe { sys::cai_device_reset(self.to_raw(), 0, error) })
     }
 
-    /// Likewise, and destroys the GPU's primary context, with all that anybody in the process has
-    /// there. To use memory, streams and events of the device that somebody still holds is then
-    /// [`Error::State`]; to let go of them is safe.
+    /// Likewise, and destroys the GPU's primary context, with all that the process has in it. Using
+    /// memory, streams and events of the device that are still referenced is then [`Error::State`];
+    /// dropping them is safe.
     ///
     /// # Safety
-    /// Nobody uses memory of the context any more, by whatever means: pinned and managed memory,
-    /// which the host uses, is gone as well. Nor any of its streams by their numbers, which is how
-    /// guards use them: none is there, and none begins on a [`Stream`](crate::Stream) made before.
+    /// No code uses memory of the context any more, in any way: pinned and managed memory, which
+    /// the host uses, is freed as well. No code uses its streams by number, as guards do: no guard
+    /// exists, and none begins on a [`Stream`](crate::Stream) made before.
     ///
     /// # Errors
     /// As [`Device::reset`]; [`Error::Cuda`] for the reset itself.
@@ -260,8 +257,8 @@ impl Device {
     }
 
     /// Adds a callback of the resets of all devices, called after synchronising and before the
-    /// reset, on the thread that resets. One that is there already is not added again. What it
-    /// panics with goes to [`on_failure`](crate::on_failure).
+    /// reset, on the thread that resets. One that is registered already is not added again. Its
+    /// panics go to [`on_failure`](crate::on_failure).
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -272,10 +269,9 @@ impl Device {
         })
     }
 
-    /// Takes a callback away; nothing if it is not there. A reset that has begun may still call it.
-    ///
-    /// # Errors
-    /// None that is known.
+    /// Removes a callback; does nothing if it is not registered. A reset that has begun may still
+    /// call it.
+    /// # Errors /// No failure is known.
     pub fn off_reset(callback: fn(Self)) -> Result<()> {
         // SAFETY: the context is only compared.
         call(|error| unsafe {
@@ -283,8 +279,8 @@ impl Device {
         })
     }
 
-    /// Says how many bytes of freed memory the device's current pool keeps for later, at first 0.
-    /// Nothing for the CPU.
+    /// Sets how many bytes of freed memory the device's current pool caches; the default is 0. Does
+    /// nothing for the CPU.
     ///
     /// # Errors
     /// As [`Device::set_current`]; [`Error::Unsupported`] for a GPU without pools.
@@ -293,8 +289,8 @@ impl Device {
         call(|error| unsafe { sys::cai_device_set_cache(self.to_raw(), bytes, error) })
     }
 
-    /// Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for the
-    /// CPU.
+    /// Releases cached memory of the device's current pool, down to `keep` bytes. Does nothing for
+    /// the CPU.
     ///
     /// # Errors
     /// As [`Device::set_cache`].
@@ -303,8 +299,8 @@ impl Device {
         call(|error| unsafe { sys::cai_device_trim_cache(self.to_raw(), keep, error) })
     }
 
-    /// Makes it the calling thread's, in the place of the one that is: a GPU's primary context
-    /// becomes current. Nothing for the CPU. For a while: [`Device::enter`].
+    /// Makes it the calling thread's current device: a GPU's primary context becomes current. Does
+    /// nothing for the CPU. For a scope, use [`Device::enter`].
     ///
     /// # Errors
     /// [`Error::Device`] if there is no such device; [`Error::Driver`]; [`Error::Cuda`];
@@ -315,8 +311,8 @@ impl Device {
         call(|error| unsafe { sys::cai_device_set_current(self.to_raw(), error) })
     }
 
-    /// Makes it the calling thread's until the guard goes: pushes a GPU's primary context. Nothing
-    /// for the CPU.
+    /// Makes it the calling thread's current device until the guard is dropped: pushes a GPU's
+    /// primary context. Does nothing for the CPU.
     ///
     /// ```
     /// # use libcai::Device;
@@ -349,7 +345,7 @@ impl FromStr for Device {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::Value`] if the text says no device; [`Error::Device`] if there is no such GPU;
+    /// [`Error::Value`] if the text names no device; [`Error::Device`] if there is no such GPU;
     /// [`Error::Driver`] and [`Error::Cuda`] for GPUs.
     fn from_str(text: &str) -> Result<Self> {
         let text = c_text(text)?;
@@ -359,9 +355,9 @@ impl FromStr for Device {
     }
 }
 
-/// A device that is the calling thread's until this goes. Guards go in the reverse order in which
-/// they came, on the thread on which they came. One that cannot be left when it is dropped tells
-/// [`on_failure`](crate::on_failure); one that is forgotten leaves its device current.
+/// A guard that makes a device current until it is dropped. Drop guards in the reverse order, on
+/// the thread that made them. If leaving fails in the drop, the error goes to
+/// [`on_failure`](crate::on_failure). A guard that is forgotten leaves its device current.
 #[derive(Debug)]
 #[must_use = "the device is left when the guard is dropped"]
 pub struct DeviceGuard {
@@ -370,11 +366,11 @@ pub struct DeviceGuard {
 }
 
 impl DeviceGuard {
-    /// Leaves the device: what was current before is current again.
+    /// Leaves the device, and makes the previous one current again.
     ///
     /// # Errors
-    /// [`Error::State`], and nothing has changed, if the context that was entered is not the current
-    /// one; [`Error::Cuda`]. The guard comes back, to be left later.
+    /// [`Error::State`], with nothing changed, if the entered context is not the current one;
+    /// [`Error::Cuda`]. The guard is returned, to be left later.
     pub fn try_leave(mut self) -> Result<(), Failed<Self>> {
         self.leave().map_err(|error| Failed { error, value: self })
     }
@@ -402,7 +398,7 @@ extern "C" fn before_reset(callback: *mut c_void, device: sys::cai_device) {
     failure::run_unheard("a callback of a reset", || callback(Device::from_raw(device)));
 }
 
-/// A text of C's, up to its NUL.
+/// A C text, up to its NUL.
 fn text(raw: &[c_char]) -> String {
     // SAFETY: characters are bytes.
     let bytes = unsafe { &*(ptr::from_ref(raw) as *const [u8]) };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Tensors of DLPack's, with and without a holder. Feature `dlpack`.
+//! DLPack tensors, owned and borrowed. Feature `dlpack`.
 //!
-//! The memory is never copied. DLPack says no stream; so who takes a tensor names one, or none: then
-//! nothing is put in order, which is right for host memory, and for tensors whose work is complete.
+//! The memory is never copied. A tensor carries no stream, so its consumer names one, or none.
+//! Without one no stream is ordered, which is right for host memory, and for tensors whose work is
+//! complete.
 //!
 //! ```
 //! use libcai::{Array, dlpack::Tensor};
@@ -27,7 +28,7 @@ use crate::failure::Failed;
 use crate::sys;
 use crate::{Array, ArrayRef};
 
-/// The stream that stands for none: the -1 of `__dlpack__`.
+/// The value for no stream: the -1 of `__dlpack__`.
 const NO_STREAM: u64 = u64::MAX;
 
 type Own<F> =
@@ -71,12 +72,12 @@ impl sealed::Form for sys::DLManagedTensor {
 /// An owned tensor of DLPack 1.
 pub type Tensor = ManagedTensor<sys::DLManagedTensorVersioned>;
 
-/// An owned tensor of before DLPack 1, which cannot be read-only.
+/// An owned tensor as before DLPack 1, which cannot be read-only.
 pub type LegacyTensor = ManagedTensor<sys::DLManagedTensor>;
 
 /// An owned tensor: its deleter is called once, when it is dropped or when the array that was made
-/// of it ends. The deleter waits for nothing: work on the memory must be complete before a tensor
-/// is dropped, or in order before whatever its producer does next.
+/// of it ends. The deleter does not wait: work on the memory must be complete before a tensor is
+/// dropped, or be ordered before the producer's next work.
 pub struct ManagedTensor<F: Form> {
     raw: NonNull<F>,
 }
@@ -88,19 +89,19 @@ unsafe impl<F: Form> Send for ManagedTensor<F> {}
 unsafe impl<F: Form> Sync for ManagedTensor<F> {}
 
 impl<F: Form> ManagedTensor<F> {
-    /// Takes over a tensor, and the duty to call its deleter.
+    /// Takes over a tensor, and calls its deleter in the end.
     ///
     /// # Safety
-    /// The tensor is as DLPack specifies; one of another major version, which is refused later, can be
-    /// read as far as this struct goes. Nobody else calls the deleter. It may be called on any thread,
-    /// and until then the struct and what it points to stay as they are, and the memory is there and,
-    /// unless it is said to be read-only, may be written.
+    /// The tensor is as DLPack specifies; a tensor of another major version, which is refused
+    /// later, can be read up to the size of this struct. No other code calls the deleter. It may be
+    /// called on any thread. Until then the struct and what it points to do not change, and the
+    /// memory is valid and, unless flagged read-only, may be written.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<F>) -> Self {
         Self { raw }
     }
 
-    /// Gives the tensor to the caller, who calls its deleter.
+    /// Returns the tensor to the caller, who must call its deleter.
     #[inline]
     pub fn into_raw(self) -> NonNull<F> {
         ManuallyDrop::new(self).raw
@@ -113,24 +114,24 @@ impl<F: Form> ManagedTensor<F> {
         unsafe { self.raw.as_ref() }
     }
 
-    /// Says an array as a tensor, which holds it. Nothing is put in order: whoever takes the tensor
-    /// knows by other means that what is pending on the array is complete.
+    /// Exports an array as a tensor, which keeps it alive. No stream is ordered: the consumer must
+    /// know by other means that work on the array is complete.
     ///
     /// # Errors
-    /// [`Error::Export`], with the entry, if a tensor cannot say the array: a mask, a foreign byte
-    /// order, a type that DLPack has not, strides that are no multiple of the item size, and for a
-    /// [`LegacyTensor`] a read-only array; [`Error::Device`] for ROCm; [`Error::State`] if the memory
-    /// was freed; [`Error::Memory`]; as `cai_array_locate()` for a GPU's array that does not say its
-    /// device.
+    /// [`Error::Export`], with the entry, if a tensor cannot express the array: a mask, a foreign
+    /// byte order, a type that DLPack lacks, strides that are no multiple of the item size, and for
+    /// a [`LegacyTensor`] a read-only array; [`Error::Device`] for ROCm; [`Error::State`] if the
+    /// memory was freed; [`Error::Memory`]; as `cai_array_locate()` for a GPU array whose device is
+    /// not known.
     pub fn unordered(array: &Array) -> Result<Self> {
         // SAFETY: the array is held, and no stream is named.
         unsafe { Self::ordered(array, NO_STREAM) }
     }
 
-    /// Likewise, for a consumer that works on `stream`, which waits for what is pending on the
-    /// array; later users of the array wait for the stream. Where it is in a capture, the tensor,
-    /// and what is made of it, is for that capture alone; else it is not for a capture in which
-    /// others use the array. Ask for one on each side.
+    /// Likewise, for a consumer that works on `stream`: the stream waits for pending work on the
+    /// array, and later uses of the array wait for the stream. If it is in a capture, the tensor,
+    /// and everything made of it, is valid for that capture only; else it is not valid for a
+    /// capture in which other code uses the array. Export one tensor on each side.
     ///
     /// # Errors
     /// Also as `cai_array_publish()`.
@@ -146,21 +147,21 @@ impl<F: Form> ManagedTensor<F> {
         Ok(unsafe { Self::from_raw(written(raw)) })
     }
 
-    /// Makes an array of the tensor: its last holder calls the deleter, once all kept uses are
-    /// complete. Nothing is known of what is pending on a GPU's memory: the array comes
-    /// `UNSTATED`, for which uses take the legacy stream's word.
+    /// Makes an array of the tensor. Dropping the last reference calls the deleter, once all kept
+    /// uses are complete. Pending work on GPU memory is not known: the array's stream is
+    /// `UNSTATED`, and uses wait for the legacy stream.
     ///
     /// # Errors
-    /// The tensor comes back, with [`Error::Unsupported`] for a type that typestrs and their
-    /// extensions cannot say; [`Error::Device`] for another kind of device; [`Error::Value`], with
-    /// the entry; [`Error::Version`] for another major of DLPack's than 1; [`Error::Memory`].
+    /// The tensor is returned, with [`Error::Unsupported`] for a type that typestrs and their
+    /// extensions cannot express; [`Error::Device`] for another kind of device; [`Error::Value`],
+    /// with the entry; [`Error::Version`] for a DLPack major other than 1; [`Error::Memory`].
     pub fn into_array(self) -> Result<Array, Failed<Self>> {
         // SAFETY: no stream is named.
         unsafe { self.into_array_on(NO_STREAM) }
     }
 
-    /// Likewise, for a tensor whose producer was told of `stream`, on which its work is pending.
-    /// The array is for the captures that the tensor is for: [`ordered`](Self::ordered) says which.
+    /// Likewise, for a tensor whose producer has ordered its work for `stream`. The array is valid
+    /// for the same captures as the tensor, see [`ordered`](Self::ordered).
     ///
     /// # Errors
     /// As [`into_array`](Self::into_array).
@@ -196,13 +197,13 @@ impl<F: Form> fmt::Debug for ManagedTensor<F> {
     }
 }
 
-/// Says an array as a tensor that holds nothing, for a call during which the array stays. Nothing is
-/// put in order: begin a use on the stream of whoever gets the tensor, and end it afterwards. The
+/// Describes an array as a tensor without a reference, for a call during which the array stays
+/// valid. No stream is ordered: begin a use on the consumer's stream, and end it afterwards. The
 /// shape and the strides must not be written.
 ///
 /// # Errors
-/// [`Error::Export`] as [`ManagedTensor::unordered`], also for a read-only array, which such a tensor
-/// cannot say; [`Error::Device`] for ROCm; [`Error::State`] if the memory was freed.
+/// [`Error::Export`] as [`ManagedTensor::unordered`], also for a read-only array, which such a
+/// tensor cannot express; [`Error::Device`] for ROCm; [`Error::State`] if the memory was freed.
 pub fn lend<R>(array: ArrayRef<'_>, call: impl FnOnce(&sys::DLTensor) -> R) -> Result<R> {
     let mut strides = [0; sys::CAI_MAX_NDIM as usize];
     // SAFETY: the array is valid, and there is room for all the strides that one can have.
@@ -212,15 +213,15 @@ pub fn lend<R>(array: ArrayRef<'_>, call: impl FnOnce(&sys::DLTensor) -> R) -> R
     Ok(call(&tensor))
 }
 
-/// Reads a tensor that somebody else keeps, for a call: the array is borrowed, and read-only, since
-/// a tensor does not say whether it may be written.
+/// Reads a tensor that the caller keeps alive, for a call. The array is borrowed, and read-only,
+/// since a tensor does not tell whether it may be written.
 ///
 /// # Errors
 /// As [`ManagedTensor::into_array`]. [`Error::Argument`] for stream 0.
 ///
 /// # Safety
-/// What the tensor points to can be read, and stays as it is during the call. `stream`, if any, is
-/// the one that the tensor is ready for: 1, 2 or a `CUstream`, alive during the call.
+/// What the tensor points to can be read, and does not change during the call. `stream`, if any, is
+/// the stream that the tensor is ordered for: 1, 2 or a `CUstream`, alive during the call.
 pub unsafe fn read<R>(
     tensor: &sys::DLTensor,
     stream: Option<u64>,
@@ -236,7 +237,7 @@ pub unsafe fn read<R>(
     Ok(call(unsafe { ArrayRef::from_raw(&array) }?))
 }
 
-/// What a call that succeeded has written.
+/// The output of a call that succeeded.
 fn written<T>(raw: *mut T) -> NonNull<T> {
     NonNull::new(raw).expect("libcai gives no null pointer on success")
 }

@@ -11,7 +11,7 @@ use crate::numbered::numbered;
 use crate::sys;
 
 numbered! {
-    /// What an element is, by the letter of its typestr.
+    /// The kind of an element, by the letter of its typestr.
     Kind: u8 {
         /// `b`: true or false, in one byte.
         Bool = b'b',
@@ -39,7 +39,7 @@ numbered! {
 }
 
 numbered! {
-    /// A type that a typestr cannot say.
+    /// A type that a typestr cannot express.
     #[allow(missing_docs)] // the formats' own names
     Ext: u8 {
         Bfloat16 = sys::CAI_EXT_BFLOAT16,
@@ -74,14 +74,14 @@ numbered! {
     }
 }
 
-/// In which order the bytes of an element come.
+/// The byte order of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
     /// `<`: the least significant byte first.
     Little,
     /// `>`: the most significant byte first.
     Big,
-    /// `|`: order does not matter.
+    /// `|`: the order does not matter.
     Irrelevant,
 }
 
@@ -98,7 +98,7 @@ impl ByteOrder {
     }
 }
 
-/// The type of an element: what a typestr says, and a little more.
+/// The type of an element: a typestr, and the extensions of [`Ext`].
 ///
 /// ```
 /// use libcai::{ByteOrder, DType, Kind};
@@ -121,7 +121,7 @@ impl DType {
         T::DTYPE
     }
 
-    /// A type that a typestr cannot say.
+    /// A type that a typestr cannot express.
     ///
     /// ```
     /// use libcai::{DType, Ext};
@@ -132,24 +132,24 @@ impl DType {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Value`] for one that the library does not know.
+    /// [`Error::Value`] for a type that the library does not know.
     pub fn extended(ext: Ext) -> Result<Self> {
         let itemsize = if ext == Ext::Bfloat16 { 2 } else { 1 };
         let raw = raw(Kind::Void, ByteOrder::Irrelevant, itemsize);
         Self::from_raw(sys::cai_dtype { ext: ext.to_raw(), ..raw })
     }
 
-    /// Judges what C says.
+    /// Validates a C struct.
     ///
     /// # Errors
-    /// [`Error::Value`], of entry typestr, if it is no type.
+    /// [`Error::Value`], with entry typestr, if it is invalid.
     pub fn from_raw(raw: sys::cai_dtype) -> Result<Self> {
         let dtype = Self(raw);
         dtype.format(&mut [0; sys::CAI_TYPESTR_SIZE])?;
         Ok(dtype)
     }
 
-    /// A type that C has judged.
+    /// A type that C has validated.
     #[inline]
     pub(crate) const fn from_valid(raw: sys::cai_dtype) -> Self {
         Self(raw)
@@ -161,12 +161,12 @@ impl DType {
         self.0
     }
 
-    /// What an element is.
+    /// The kind of an element.
     pub fn kind(self) -> Kind {
         Kind::from_raw(self.0.kind)
     }
 
-    /// In which order its bytes come.
+    /// Its byte order.
     pub fn byte_order(self) -> ByteOrder {
         match self.0.byteorder {
             b'<' => ByteOrder::Little,
@@ -181,13 +181,13 @@ impl DType {
         self.0.itemsize as usize
     }
 
-    /// What its typestr, of kind `V`, cannot say.
+    /// The type that its typestr, of kind `V`, cannot express.
     pub fn ext(self) -> Option<Ext> {
         (self.0.ext != sys::CAI_EXT_NONE).then(|| Ext::from_raw(self.0.ext))
     }
 
-    /// The unit of time, and how many of it are one tick: `(Second, 25)` for `<M8[25s]`. `None` if
-    /// there is no unit.
+    /// The unit of time, and the units in one tick: `(Second, 25)` for `<M8[25s]`. `None` if there
+    /// is no unit.
     ///
     /// ```
     /// use libcai::{DType, TimeUnit};
@@ -208,7 +208,7 @@ impl DType {
         Ok(text.unwrap_or_default()) // always text: it is ASCII
     }
 
-    /// All that it says, in as few numbers as there can be: types are compared at each view.
+    /// The whole type in as few numbers as possible: types are compared at each view.
     #[inline]
     fn key(self) -> (u32, u32, u32) {
         let sys::cai_dtype { kind, byteorder, ext, time_unit, itemsize, time_step } = self.0;
@@ -248,8 +248,8 @@ impl FromStr for DType {
 }
 
 impl fmt::Display for DType {
-    /// The canonical typestr; `<V2` for bfloat16, `|V1` for the float8 types; `?` where there is no
-    /// library to say it (feature `dynamic`).
+    /// The canonical typestr; `<V2` for bfloat16, `|V1` for the float8 types; `?` if no library is
+    /// loaded (feature `dynamic`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.format(&mut [0; sys::CAI_TYPESTR_SIZE]).unwrap_or("?"))
     }
@@ -275,7 +275,7 @@ const fn raw(kind: Kind, order: ByteOrder, itemsize: u32) -> sys::cai_dtype {
     }
 }
 
-/// The type, in the host's byte order, of values that are as large as a `T`.
+/// The type, in the host's byte order, of values of the size of `T`.
 const fn native<T>(kind: Kind) -> DType {
     let order = if size_of::<T>() == 1 { ByteOrder::Irrelevant } else { ByteOrder::NATIVE };
     DType(raw(kind, order, size_of::<T>() as u32))
@@ -284,8 +284,9 @@ const fn native<T>(kind: Kind) -> DType {
 /// A Rust type whose values are an array's elements.
 ///
 /// # Safety
-/// A value lies in memory as an element of type [`DTYPE`](Self::DTYPE) does: it is as large, has no
-/// padding, and holds no pointers. Any bytes are a value, save of kind `b`, where the byte is 0 or 1.
+/// A value has the memory layout of an element of type [`DTYPE`](Self::DTYPE): the same size, no
+/// padding, and no pointers. Any bytes are a valid value, except for kind `b`, where the byte is 0
+/// or 1.
 pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// The type of such an element.
     const DTYPE: DType;

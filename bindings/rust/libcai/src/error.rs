@@ -67,7 +67,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// What is known of a failure, whatever its kind.
+/// The details of a failure of any kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detail {
     pub(crate) message: String,
@@ -119,7 +119,7 @@ macro_rules! errors {
         }
 
         impl Error {
-            /// The library's number for it, `CAI_ERR_*`.
+            /// The library's status, `CAI_ERR_*`.
             pub fn status(&self) -> i32 {
                 match self {
                     $(Self::$name(_) => sys::$status,)+
@@ -127,7 +127,7 @@ macro_rules! errors {
                 }
             }
 
-            /// What is known of it.
+            /// Its details.
             pub fn detail(&self) -> &Detail {
                 match self {
                     $(Self::$name(detail))|+ | Self::Unknown(_, detail) => detail,
@@ -154,29 +154,29 @@ errors! {
     Type = CAI_ERR_TYPE,
     /// Made for another ABI major, or marked with an unknown critical flag.
     Version = CAI_ERR_VERSION,
-    /// No memory left: the host's, or, if [`Detail::native`] is 2, the device's.
+    /// Out of memory: of the host, or, if [`Detail::native`] is 2, of the device.
     Memory = CAI_ERR_MEMORY,
     /// The caller's storage is too small.
     Storage = CAI_ERR_STORAGE,
     /// The view asked for needs a copy.
     Layout = CAI_ERR_LAYOUT,
-    /// Lawful, but nothing that libcai can do.
+    /// Valid, but libcai does not support it.
     Unsupported = CAI_ERR_UNSUPPORTED,
-    /// The array cannot be said in that form.
+    /// That form cannot express the array.
     Export = CAI_ERR_EXPORT,
-    /// There is no CUDA driver or no device here, or it is too old.
+    /// There is no CUDA driver or no device, or the driver is too old.
     Driver = CAI_ERR_DRIVER,
     /// A driver call failed; [`Detail::native`] is its `CUresult`.
     Cuda = CAI_ERR_CUDA,
-    /// A stream is being captured into a graph: refused before any harm.
+    /// A stream is being captured into a graph: refused, and nothing has changed.
     Capture = CAI_ERR_CAPTURE,
-    /// The memory is not the driver's, or on a device of another kind.
+    /// The driver does not know the memory, or it is on a device of another kind.
     Device = CAI_ERR_DEVICE,
     /// The array reaches outside its allocation.
     Bounds = CAI_ERR_BOUNDS,
     /// The arrays' streams admit no such order.
     Order = CAI_ERR_ORDER,
-    /// Freed, reset or left already: the state admits no such call.
+    /// The state admits no such call: freed, reset or left already.
     State = CAI_ERR_STATE,
 }
 
@@ -191,7 +191,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What a function that can fail returns.
+/// The result of a function that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -200,9 +200,9 @@ impl Error {
         self.detail().entry()
     }
 
-    /// A failure of one's own, for managers, work on streams and others who answer to C. `status` is
-    /// one of `CAI_ERR_*`; the message is one line that names what is wrong and shows the value, of
-    /// which C is told 239 bytes.
+    /// Makes an error, for managers, work on streams and other callbacks of C. `status` is one of
+    /// `CAI_ERR_*`; the message is one line that names what is wrong and shows the value. C gets at
+    /// most 239 bytes of it.
     ///
     /// ```
     /// use libcai::{Error, sys};
@@ -215,20 +215,20 @@ impl Error {
         Self::new(status, Detail { message, entry: None, index: None, native: 0 })
     }
 
-    /// Likewise of one entry, which the message names.
+    /// Likewise for one entry, which the message names.
     pub(crate) fn of(status: i32, entry: Entry, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::new(status, Detail { message, entry: Some(entry), index: None, native: 0 })
     }
 
-    /// Says which axis, field or item is at fault.
+    /// Sets the axis, field or item at fault.
     pub(crate) fn with_index(self, index: Option<usize>) -> Self {
         let detail = self.detail().clone();
         let index = index.and_then(|index| u32::try_from(index).ok());
         Self::new(self.status(), Detail { index, ..detail })
     }
 
-    /// The failure that C was told of.
+    /// The error of a C struct.
     pub(crate) fn from_raw(raw: &sys::cai_error) -> Self {
         let bytes = raw.message.map(|c| c as u8);
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
@@ -241,7 +241,7 @@ impl Error {
         Self::new(raw.status, detail)
     }
 
-    /// Tells C of this failure: the message is cut, if need be, between two characters.
+    /// Writes this error to the C struct; a long message is cut between two characters.
     pub(crate) fn to_raw(&self) -> sys::cai_error {
         let detail = self.detail();
         let mut raw = sys::cai_error {
@@ -262,7 +262,7 @@ impl Error {
     }
 }
 
-/// Calls a function of C's, whose last argument is the error.
+/// Calls a C function, whose last argument is the error.
 #[inline]
 pub(crate) fn call(function: impl FnOnce(*mut sys::cai_error) -> sys::cai_status) -> Result<()> {
     let mut raw = std::mem::MaybeUninit::uninit();

@@ -9,8 +9,8 @@ use crate::error::{Result, ask, call};
 use crate::stream::Stream;
 use crate::sys;
 
-/// A point in the work of a stream: one holder of it. A clone is another holder of the same event.
-/// It is complete until it is recorded. What is to wait for it: [`Stream::wait`].
+/// A reference to a point in the work of a stream. A clone adds a reference to the same event. It
+/// is complete until it is recorded. To wait for it, call [`Stream::wait`].
 ///
 /// ```
 /// use libcai::{Device, Event, Stream};
@@ -32,7 +32,7 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// Makes an event that keeps no time.
+    /// Makes an event without timing.
     ///
     /// # Errors
     /// As [`Device::set_current`].
@@ -40,7 +40,7 @@ impl Event {
         Self::create(device, 0)
     }
 
-    /// Makes an event that keeps the time, for [`Event::milliseconds_since`].
+    /// Makes an event with timing, for [`Event::milliseconds_since`].
     ///
     /// # Errors
     /// As [`Event::new`].
@@ -54,41 +54,41 @@ impl Event {
             .map(|raw| Self { raw: NonNull::new(raw).expect("an event that was made is not NULL") })
     }
 
-    /// Takes over the caller's holder, as C functions give it.
+    /// Takes over the caller's reference, as C functions return it.
     ///
     /// # Safety
-    /// `raw` is an event of libcai's, with a holder that is the caller's to give.
+    /// `raw` is an event of libcai's, with a reference that the caller owns.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<sys::cai_event>) -> Self {
         Self { raw }
     }
 
-    /// Gives the holder to the caller, who ends it with `cai_event_release()`.
+    /// Returns the reference to the caller, who must release it with `cai_event_release()`.
     #[inline]
     pub fn into_raw(self) -> NonNull<sys::cai_event> {
         mem::ManuallyDrop::new(self).raw
     }
 
-    /// The event for C functions, borrowed from this holder.
+    /// The event for C functions, borrowed from this object.
     #[inline]
     pub fn as_ptr(&self) -> *mut sys::cai_event {
         self.raw.as_ptr()
     }
 
-    /// The `CUevent`; 0 for a CPU's.
+    /// The `CUevent`; 0 for a CPU event.
     #[inline]
     pub fn value(&self) -> u64 {
         // SAFETY: the event is held.
         unsafe { sys::cai_event_value(self.as_ptr()) }
     }
 
-    /// Puts it behind what is queued on a stream of its device by now. What waits for its last place
-    /// waits for that still.
+    /// Records it behind the work queued so far on a stream of its device. Work that waits for an
+    /// earlier record still waits for that.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) for a stream of another device, or of another context
-    /// than the GPU's primary one; [`Error::Capture`](crate::Error::Capture) if the capture was
-    /// invalidated; the failure of earlier work on a CPU's stream;
+    /// [`Error::Device`](crate::Error::Device) for a stream of another device, or of another
+    /// context than the GPU's primary one; [`Error::Capture`](crate::Error::Capture) if the capture
+    /// was invalidated; the failure of earlier work on a CPU stream;
     /// [`Error::State`](crate::Error::State) after a reset; [`Error::Cuda`](crate::Error::Cuda);
     /// [`Error::Memory`](crate::Error::Memory).
     pub fn record(&self, stream: &Stream) -> Result<()> {
@@ -110,8 +110,8 @@ impl Event {
     /// Waits for the work before it.
     ///
     /// # Errors
-    /// As [`Event::is_busy`]; [`Error::State`](crate::Error::State) also in the work of the CPU's
-    /// stream that must pass it.
+    /// As [`Event::is_busy`]; [`Error::State`](crate::Error::State), also in the work of the CPU
+    /// stream that must complete it.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is held.
         call(|error| unsafe { sys::cai_event_synchronize(self.as_ptr(), error) })
@@ -121,9 +121,9 @@ impl Event {
     /// [`Event::timing`], for one device.
     ///
     /// # Errors
-    /// [`Error::State`](crate::Error::State) if one was not recorded, or is not complete, and after a
-    /// reset; [`Error::Device`](crate::Error::Device) if their devices differ;
-    /// [`Error::Value`](crate::Error::Value) if one keeps no time;
+    /// [`Error::State`](crate::Error::State) if one was not recorded, or is not complete, and after
+    /// a reset; [`Error::Device`](crate::Error::Device) if their devices differ;
+    /// [`Error::Value`](crate::Error::Value) if one was made without timing;
     /// [`Error::Capture`](crate::Error::Capture); [`Error::Cuda`](crate::Error::Cuda).
     pub fn milliseconds_since(&self, start: &Self) -> Result<f64> {
         // SAFETY: both are held; the outputs can be written.
@@ -145,7 +145,7 @@ impl Clone for Event {
 impl Drop for Event {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the holder that was taken over.
+        // SAFETY: this is the reference that was taken over.
         unsafe { sys::cai_event_release(self.as_ptr()) };
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Failures that can be told to nobody, and panics, which must not reach C.
+//! Failures that no call can return, and panics, which must not reach C.
 
 use std::any::Any;
 use std::ffi::{CStr, c_void};
@@ -11,19 +11,16 @@ use std::{fmt, mem, ptr};
 use crate::error::{Error, Result, call};
 use crate::sys;
 
-/// Takes a failure that nobody can be told of: of a guard that ended by being dropped, of an owner
-/// that panicked, or of the library's own.
-///
-/// It runs on the thread where that happened, perhaps one of libcai's or of the driver's: it must
-/// neither call the driver nor block. What it panics with is lost.
+/// Receives a failure that no call can return: of a guard that was dropped, of an owner that
+/// panicked, or of the library itself. It runs on the thread where the failure happened, perhaps a
+/// thread of libcai or of the driver: it must not call the driver or block. Its panics are lost.
 pub type FailureHook = fn(&Error);
 
 static HOOK: RwLock<FailureHook> = RwLock::new(print);
 
-/// Sets who hears of failures that nobody can be told of, in the whole process; `None`: the crate's
-/// are printed on standard error, as at first, and nobody hears of the library's.
-///
-/// Any thread may call it. It returns the hook that was set before.
+/// Sets the hook that receives failures that no call can return, in the whole process. `None`, the
+/// default: the crate prints its failures to standard error, and the library drops its own. Any
+/// thread may call it. It returns the previous hook.
 ///
 /// ```
 /// let before = libcai::on_failure(Some(|failure| eprintln!("unheard: {failure}")));
@@ -42,7 +39,7 @@ pub fn on_failure(hook: Option<FailureHook>) -> Option<FailureHook> {
     Some(before).filter(|&before| !ptr::fn_addr_eq(before, print as FailureHook))
 }
 
-/// Tells the hook.
+/// Calls the hook.
 pub(crate) fn report(failure: &Error) {
     let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(failure))) {
@@ -53,7 +50,7 @@ pub(crate) fn report(failure: &Error) {
 fn print(failure: &Error) {
     // SAFETY: the function takes any number, and its strings are static.
     let status = unsafe { CStr::from_ptr(sys::cai_status_name(failure.status())) };
-    // Nobody can be told that standard error is closed.
+    // A closed standard error cannot be reported.
     let _ = writeln!(std::io::stderr(), "libcai: {}: {failure}", status.to_string_lossy());
 }
 
@@ -62,13 +59,12 @@ extern "C" fn pass_on(_context: *mut c_void, failure: *const sys::cai_error) {
     report(&Error::from_raw(unsafe { &*failure }));
 }
 
-/// A call that failed, and what it was given, which is the caller's still.
-///
-/// It turns into its [`Error`] by `?`, and what was given is then dropped.
+/// The error of a call, with the value passed to it, which is still the caller's. `?` turns it into
+/// its [`Error`], and drops the value.
 pub struct Failed<T> {
     /// Why the call failed.
     pub error: Error,
-    /// What the call was given.
+    /// The value passed to the call.
     pub value: T,
 }
 
@@ -99,7 +95,7 @@ impl<T> From<Failed<T>> for Error {
     }
 }
 
-/// Runs `body`, which is not the crate's own code, where a panic must not go on; `who` it is.
+/// Runs `body`, which is not the crate's own code, and stops its panics; `who` names it.
 pub(crate) fn caught<R>(who: &str, body: impl FnOnce() -> R) -> Result<R> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| {
         let text = panic
@@ -115,7 +111,7 @@ pub(crate) fn caught<R>(who: &str, body: impl FnOnce() -> R) -> Result<R> {
     })
 }
 
-/// Likewise where C waits for a status.
+/// Likewise for code that returns a status to C.
 ///
 /// # Safety
 /// `error` is NULL or can be written.
@@ -130,20 +126,20 @@ pub(crate) unsafe fn as_status(
         raw.status = sys::CAI_ERR_ARGUMENT; // an error of one's own that says so: it is one all the same
     }
     if !error.is_null() {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { error.write(raw) };
     }
     raw.status
 }
 
-/// Likewise where nobody waits.
+/// Likewise for code whose failure no call returns.
 pub(crate) fn run_unheard(who: &str, body: impl FnOnce()) {
     if let Err(failure) = caught(who, body) {
         report(&failure);
     }
 }
 
-/// Drops what was panicked with, which may panic, too.
+/// Drops the payload of a panic, which may panic, too.
 fn forget(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         mem::forget(again);
@@ -153,8 +149,8 @@ fn forget(panic: Box<dyn Any + Send>) {
 /// How C ends a context.
 pub(crate) type Release = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// Gives `owner` to a function of C's, which keeps it as a context, and ends it once by the release
-/// that comes with it, on any thread; or fails.
+/// Passes `owner` to a C function, which keeps it as a context and ends it once by the given
+/// release, on any thread; or fails.
 pub(crate) fn give<T: Send + 'static, R>(
     owner: T,
     take: impl FnOnce(Release, *mut c_void) -> Result<R>,

@@ -11,11 +11,11 @@ use crate::sys;
 numbered! {
     /// How much a [`Finding`] matters.
     Severity: i32 {
-        /// A reason to refuse the dict.
+        /// The dict is refused for it.
         Error = sys::CAI_SEVERITY_ERROR,
-        /// Taken, though the text says otherwise.
+        /// Accepted, although the text forbids it.
         Warning = sys::CAI_SEVERITY_WARNING,
-        /// Lawful, but likely a mistake, or hard on consumers.
+        /// Valid, but likely a mistake, or hard for consumers.
         Advice = sys::CAI_SEVERITY_ADVICE,
     }
 }
@@ -38,7 +38,7 @@ pub struct Finding {
     pub text: String,
 }
 
-/// The callback, and its context, that adds to `findings`; none if nobody wants to know.
+/// The callback, and its context, that adds to `findings`; none without `findings`.
 pub(crate) fn collect(findings: Option<&mut Vec<Finding>>) -> (sys::cai_finding_fn, *mut c_void) {
     match findings {
         Some(findings) => (Some(add), ptr::from_mut(findings).cast()),
@@ -67,7 +67,7 @@ unsafe extern "C" fn add(findings: *mut c_void, finding: *const sys::cai_finding
 unsafe fn text(text: *const c_char) -> String {
     match text.is_null() {
         true => String::new(),
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
     }
 }

@@ -19,8 +19,8 @@ impl Index {
     /// All axes that the other items leave; at most once.
     pub const ELLIPSIS: Self = Self::new(None, None, sys::CAI_SLICE_ELLIPSIS);
 
-    /// The same range by steps of `step` elements, as `a[start:stop:step]`; nothing for what is no
-    /// range. A step of 0 is refused when the array is sliced.
+    /// The same range by steps of `step` elements, as `a[start:stop:step]`; other items do not
+    /// change. A step of 0 is refused when the array is sliced.
     ///
     /// ```
     /// use libcai::{Array, Index, index};
@@ -57,13 +57,13 @@ impl Index {
     }
 }
 
-/// What comes after the last index of a range; nothing does after -1, the end.
+/// The index after the last of a range; there is none after -1, the end.
 fn after(last: i64) -> Option<i64> {
     if last == -1 { None } else { last.checked_add(1) }
 }
 
 impl From<i64> for Index {
-    /// The axis goes.
+    /// Removes the axis.
     fn from(index: i64) -> Self {
         Self::new(Some(index), None, sys::CAI_SLICE_INDEX)
     }

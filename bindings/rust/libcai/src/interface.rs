@@ -11,20 +11,20 @@ use crate::finding::{self, Finding};
 use crate::sys;
 use crate::value::{self, RawValues, Value};
 
-/// Of which interface a dict is.
+/// The interface that a dict belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Protocol {
     /// `__cuda_array_interface__`.
     #[default]
     Cuda,
-    /// NumPy's `__array_interface__`: the host's memory, and no stream.
+    /// NumPy's `__array_interface__`: host memory, and no stream.
     Host,
 }
 
-/// How an interface is judged.
+/// How strictly an interface is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// For import: takes all whose meaning is certain, and nothing else.
+    /// For import: accepts every value whose meaning is certain.
     Lenient,
     /// For producers: the text of version 3 to the letter.
     Strict,
@@ -39,20 +39,15 @@ impl Strictness {
     }
 }
 
-/// The raw values of a dict, by its keys. Whoever has them from elsewhere only unpacks: sets what
-/// there is, and judges nothing.
+/// The raw values of a dict, by its keys. Set the values that the dict has, without judging them.
 ///
 /// ```
 /// use libcai::{Entry, Interface, Strictness, Value};
 ///
-/// let mut interface = Interface::default();
-/// interface.shape = [2, 3].into();
-/// interface.typestr = "<f4".into();
-/// interface.data = Value::Tuple([0x7f00_0000_0000.into(), false.into()].into());
-/// interface.version = 3.into();
-/// let described = interface.read(Strictness::Strict)?;
-/// // SAFETY: the array is only looked at.
-/// let array = unsafe { described.borrow() };
+/// let mut interface = Interface::default(); interface.shape = [2, 3].into(); interface.typestr =
+/// "<f4".into(); interface.data = Value::Tuple([0x7f00_0000_0000.into(), false.into()].into());
+/// interface.version = 3.into(); let described = interface.read(Strictness::Strict)?; // SAFETY:
+/// the array is only inspected. let array = unsafe { described.borrow() };
 /// assert_eq!(array.strides(), [12, 4]);
 ///
 /// interface.shape = [2, -3].into();
@@ -63,9 +58,9 @@ impl Strictness {
 #[non_exhaustive]
 #[allow(missing_docs)] // the dict's own keys
 pub struct Interface<'a> {
-    /// Of which interface it is.
+    /// The interface that it belongs to.
     pub protocol: Protocol,
-    /// The dict itself, or what is in its place.
+    /// The dict itself, or the object in its place.
     pub dict: Value<'a>,
     pub shape: Value<'a>,
     pub typestr: Value<'a>,
@@ -115,7 +110,7 @@ impl<'a> Interface<'a> {
         ]
     }
 
-    /// Reads the dict: `cai_interface_read()`, the one place where the text is judged.
+    /// Reads the dict: `cai_interface_read()`, the one place that applies the rules of the text.
     ///
     /// # Errors
     /// [`Error::Value`] or [`Error::Type`], with the entry; [`Error::Memory`].
@@ -123,7 +118,7 @@ impl<'a> Interface<'a> {
         self.read_with(strictness, None)
     }
 
-    /// Likewise, for all that there is to say of the dict, errors first noticed first.
+    /// Likewise, and returns all findings; errors come in the order in which they are found.
     ///
     /// ```
     /// use libcai::{Entry, Interface, Strictness, Severity};
@@ -135,7 +130,7 @@ impl<'a> Interface<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Memory`]. That the dict is refused is a finding.
+    /// [`Error::Memory`]. A refused dict is a finding, not an error.
     pub fn findings(&self, strictness: Strictness) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         match self.read_with(strictness, Some(&mut findings)) {
@@ -206,12 +201,11 @@ impl<'a> Interface<'a> {
 }
 
 impl Interface<'static> {
-    /// Says an array as a dict: `cai_interface_write()`. Strides are `None` if and only if the array
-    /// is C-contiguous; an unstated stream leaves as what a provider says, or as 1.
-    ///
-    /// The stream that is said comes after the uses that the owner has kept: where it does not by
-    /// itself, it is made to wait. So write an array anew for each reader. For what streams of the
-    /// CPU's have yet to do, the host waits.
+    /// Writes an array as a dict: `cai_interface_write()`. Strides are `None` if and only if the
+    /// array is C-contiguous. For an unstated stream the dict names the stream that a provider
+    /// returns, or 1. The dict's stream comes after the uses that the owner has kept: where it does
+    /// not already, it is made to wait. So write an array anew for each reader. The host waits for
+    /// pending work of CPU streams.
     ///
     /// `version` is 3, or 2, which has no "stream".
     ///
@@ -226,10 +220,10 @@ impl Interface<'static> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Export`] if a dict cannot say it: an event, a stream in version 2, a device that is
-    /// neither CPU nor CUDA, another thread's stream 2, and no stream where the owner has kept uses;
-    /// [`Error::Argument`] for another version; and, where the stream has to wait, as
-    /// `cai_array_publish()`.
+    /// [`Error::Export`] if a dict cannot express the array: an event, a stream in version 2, a
+    /// device that is neither CPU nor CUDA, another thread's stream 2, and no stream where the
+    /// owner has kept uses; [`Error::Argument`] for another version; and, where the stream has to
+    /// wait, as `cai_array_publish()`.
     pub fn write(array: ArrayRef<'_>, version: u32) -> Result<Self> {
         let array = ptr::from_ref(array.as_raw());
         // SAFETY: the array is valid.
@@ -247,12 +241,12 @@ impl Interface<'static> {
         Ok(unsafe { Self::from_raw(&raw) })
     }
 
-    /// Copies a struct of C's.
+    /// Copies a C struct.
     ///
     /// # Safety
     /// What it points to can be read; its mask's interface, if any, has none itself.
     unsafe fn from_raw(raw: &sys::cai_interface) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         let value = |raw| unsafe { value::read(raw) };
         Self {
             protocol: match raw.protocol {
@@ -278,7 +272,7 @@ impl Interface<'static> {
     }
 }
 
-/// An array as an interface describes it: a claim, until somebody vouches for it.
+/// An array as an interface describes it, not yet checked against memory.
 pub struct Described {
     array: sys::cai_array,
     /// What the array points to.
@@ -291,12 +285,12 @@ unsafe impl Send for Described {}
 unsafe impl Sync for Described {}
 
 impl Described {
-    /// The array; its device is CUDA with no ordinal, or the CPU. [`ArrayRef::own()`] makes one that
-    /// lasts.
+    /// The array; its device is CUDA with no ordinal, or the CPU. [`ArrayRef::own()`] makes an
+    /// owned array of it.
     ///
     /// # Safety
-    /// Wherever the array is used, what the interface said of the memory and the stream is true. Only
-    /// to look at it asks for nothing.
+    /// Wherever the array is used, the memory and the stream are as the interface states.
+    /// Inspecting the array has no requirement.
     ///
     /// # Panics
     /// Never: what was read is valid.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #![doc = include_str!("../README.md")]
 //!
-//! All that is here is there since 0.1.
+//! Everything here is available since 0.1.
 
 mod array;
 mod as_stream;

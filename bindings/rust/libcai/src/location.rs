@@ -7,11 +7,11 @@ use crate::array::{Array, ArrayRef, DeviceType};
 use crate::error::{Result, call};
 use crate::sys;
 
-/// What the driver says of an array's memory.
+/// What the driver reports of an array's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Location {
-    /// Whose memory it is, now known exactly.
+    /// The kind of device of the memory, now known exactly.
     pub device_type: DeviceType,
     /// Ordinal of the device.
     pub device_id: i32,
@@ -19,7 +19,7 @@ pub struct Location {
     pub host_accessible: bool,
     /// Whether it is managed (unified) memory.
     pub managed: bool,
-    /// The `CUcontext`; `None` if the memory belongs to none, as pool memory.
+    /// The `CUcontext`; `None` if the memory belongs to no context, as pool memory.
     pub context: Option<u64>,
     /// Address of the first element, as kernels of the current context use it. It may differ from the
     /// array's for registered host memory; `None` if they cannot use it.
@@ -31,8 +31,8 @@ pub struct Location {
 }
 
 impl ArrayRef<'_> {
-    /// Asks the driver about the array's memory. It is not asked about an empty array, which is where
-    /// it says, nor about a host array.
+    /// Asks the driver about the array's memory. The driver is not asked about an empty array,
+    /// whose location is its own device, nor about a host array.
     ///
     /// # Errors
     /// [`Error::Bounds`](crate::Error::Bounds) if the extent leaves the allocation;

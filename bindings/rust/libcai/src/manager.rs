@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Managers, which memory comes from: to use, to put around each other, and to write.
+//! Memory managers: to use, to wrap and to implement them.
 //!
-//! The manager of a device is made at the first need, by the name that [`Manager::choose()`] was
-//! given, else by the environment's `CAI_MEMORY_MANAGER`, else "default" ("host" for the CPU); and
-//! stays until another one is installed. One of one's own is a [`MemoryManager`].
+//! libcai creates the manager of a device on first need, by the name passed to
+//! [`Manager::choose()`], else by the environment variable `CAI_MEMORY_MANAGER`, else "default"
+//! ("host" for the CPU). It stays until another one is installed. To implement one, see
+//! [`MemoryManager`].
 
 mod built_in;
 mod implement;
@@ -21,8 +22,8 @@ use crate::text::c_text;
 pub use built_in::PoolOptions;
 pub use implement::{MemoryManager, Optional};
 
-/// A manager at work for one device: one holder of it. A clone is another holder of the same
-/// manager; memory that it gave holds it, too.
+/// A reference to the manager of one device. A clone adds a reference to the same manager; memory
+/// that it allocated holds references, too.
 ///
 /// ```
 /// use libcai::{Device, Manager, memory::Request};
@@ -47,59 +48,59 @@ unsafe impl Send for Manager {}
 // SAFETY: likewise.
 unsafe impl Sync for Manager {}
 
-/// Memory as a manager gives and takes it.
+/// A block of memory, as a manager allocates and frees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Address, as kernels use it; for the CPU, as the host does.
+    /// Address for kernels; on the CPU, for the host.
     pub data: u64,
-    /// Address, as the host uses it; 0 if it must not.
+    /// Address for the host; 0 if the host must not use it.
     pub host: u64,
-    /// Bytes, at least what was asked for.
+    /// Bytes, at least the requested size.
     pub size: u64,
-    /// The manager's own.
+    /// Reserved for the manager.
     pub cookie: u64,
 }
 
 impl Block {
-    /// The block as C has it.
+    /// The block as a C struct.
     pub fn to_raw(self) -> sys::cai_block {
         let Self { data, host, size, cookie } = self;
         sys::cai_block { data, host, size, cookie }
     }
 
-    /// A block as C has it.
+    /// A block of a C struct.
     pub fn from_raw(raw: sys::cai_block) -> Self {
         let sys::cai_block { data, host, size, cookie } = raw;
         Self { data, host, size, cookie }
     }
 }
 
-/// Counts of a manager. Each is exact; while other threads allocate or free, they may be of
+/// Counts of a manager. Each count is exact; while other threads allocate or free, they may be of
 /// different moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Bytes that are out, by [`Block::size`].
+    /// Bytes allocated now, by [`Block::size`].
     pub bytes: u64,
-    /// The most bytes that ever were.
+    /// The most bytes allocated at a time.
     pub bytes_peak: u64,
     /// Bytes ever allocated.
     pub bytes_total: u64,
-    /// Allocations that are out.
+    /// Allocations now.
     pub count: u64,
-    /// The most that ever were.
+    /// The most allocations at a time.
     pub count_peak: u64,
-    /// All there ever were.
+    /// Allocations ever made.
     pub count_total: u64,
     /// Allocations that failed.
     pub failures: u64,
 }
 
-/// An allocation that is out.
+/// An allocation that is not freed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Allocation {
-    /// What was asked for.
+    /// The kind of memory.
     pub kind: MemoryKind,
     /// Address.
     pub data: u64,
@@ -107,33 +108,33 @@ pub struct Allocation {
     pub size: u64,
     /// The value of the stream that it was allocated on.
     pub stream: u64,
-    /// When, since the manager was made.
+    /// Time of the allocation, since the manager was created.
     pub seconds: f64,
 }
 
 impl Manager {
-    /// Makes a manager by its name, without params: a built-in one, or one that was registered by
-    /// [`Manager::register()`] or in C.
-    ///
-    /// "default", "async", "pool", "managed" and "host" give memory; "statistics" and "tracking" are
-    /// put around `upstream`, of the same device.
+    /// Creates a manager by its name, without params: a built-in manager, or one registered by
+    /// [`Manager::register()`] or in C. "default", "async", "pool", "managed" and "host" allocate
+    /// memory; "statistics" and "tracking" wrap `upstream`, of the same device.
     ///
     /// # Errors
-    /// [`Error::Value`] for an unknown name, a path (see [`Manager::create_raw()`]), wrong params,
-    /// and an upstream manager of another device, or that is missing; [`Error::Unsupported`] if the
-    /// device has no such memory; what the manager returned; the rest as [`Device::set_current`].
+    /// [`Error::Value`] for an unknown name, a path (see [`Manager::create_raw()`]), invalid
+    /// params, and an upstream manager that is missing or of another device; [`Error::Unsupported`]
+    /// if the device does not have that memory; the manager's error; the rest as
+    /// [`Device::set_current`].
     pub fn create(name: &str, device: Device, upstream: Option<&Self>) -> Result<Self> {
         must_be_name(name)?;
         // SAFETY: no code is loaded, and every manager takes NULL for its params, or refuses it.
         unsafe { Self::create_raw(name, ptr::null(), device, upstream) }
     }
 
-    /// Makes a manager by its name, or by the path of a library that exports a `cai_manager_table`,
-    /// "/path/lib.so" or "/path/lib.so:symbol", which is never unloaded: `cai_manager_create()`.
+    /// Creates a manager by its name, or by the path of a library that exports a
+    /// `cai_manager_table`, "/path/lib.so" or "/path/lib.so:symbol", which is never unloaded:
+    /// `cai_manager_create()`.
     ///
     /// # Safety
-    /// `params` is as the manager wants it. A library can be loaded without harm, and what it exports
-    /// under that name is such a table, which keeps its rules.
+    /// `params` is what the manager requires. Loading the library is safe, and its symbol is such a
+    /// table, which keeps the rules of the table.
     ///
     /// # Errors
     /// As [`Manager::create()`]; [`Error::Value`] for a library that cannot be loaded, and a missing
@@ -157,19 +158,20 @@ impl Manager {
     /// The manager of a device: `cai_manager_of()`.
     ///
     /// # Errors
-    /// As [`Manager::create_raw()`]; a bad `CAI_MEMORY_MANAGER` is an error that names it, each time.
+    /// As [`Manager::create_raw()`]; for an invalid `CAI_MEMORY_MANAGER` each call fails, and the
+    /// message names it.
     pub fn of(device: Device) -> Result<Self> {
         // SAFETY: the outputs can be written. What the environment has loaded is its user's word.
         ask(|out, error| unsafe { sys::cai_manager_of(device.to_raw(), out, error) })
             .map(Self::adopt)
     }
 
-    /// Chooses by name the manager of every GPU that has none yet, stronger than the environment:
-    /// `cai_manager_choose()`. `None`: the environment's again.
+    /// Chooses by name the manager of every GPU that has none yet, and overrides the environment:
+    /// `cai_manager_choose()`. `None`: use the environment again.
     ///
     /// # Errors
-    /// [`Error::Value`], and nothing has changed, for a name that [`Manager::create()`] would not
-    /// take; [`Error::Memory`].
+    /// [`Error::Value`], with nothing changed, for a name that [`Manager::create()`] does not
+    /// accept; [`Error::Memory`].
     pub fn choose(name: Option<&str>) -> Result<()> {
         name.map(must_be_name).transpose()?;
         let name = name.map(c_text).transpose()?;
@@ -178,33 +180,33 @@ impl Manager {
         call(|error| unsafe { sys::cai_manager_choose(name, error) })
     }
 
-    /// Takes over the caller's holder, as C functions give it.
+    /// Takes over the caller's reference, as C functions return it.
     ///
     /// # Safety
-    /// `raw` is a manager of libcai's, with a holder that is the caller's to give.
+    /// `raw` is a manager of libcai's, with a reference that the caller owns.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<sys::cai_manager>) -> Self {
         Self { raw }
     }
 
-    /// Gives the holder to the caller, who ends it with `cai_manager_release()`.
+    /// Returns the reference to the caller, who must release it with `cai_manager_release()`.
     #[inline]
     pub fn into_raw(self) -> NonNull<sys::cai_manager> {
         ManuallyDrop::new(self).raw
     }
 
-    /// The manager for C functions, borrowed from this holder.
+    /// The manager for C functions, borrowed from this object.
     #[inline]
     pub fn as_ptr(&self) -> *mut sys::cai_manager {
         self.raw.as_ptr()
     }
 
-    /// What C has just given.
+    /// Wraps the result of a C function.
     fn adopt(raw: *mut sys::cai_manager) -> Self {
         Self { raw: NonNull::new(raw).expect("a manager that was made is not NULL") }
     }
 
-    /// Its name: "default", or what its table says.
+    /// Its name: "default", or the name of its table.
     pub fn name(&self) -> &str {
         // SAFETY: the manager is held, and its name stays for ever.
         let name = unsafe { CStr::from_ptr(sys::cai_manager_name(self.as_ptr())) };
@@ -217,8 +219,8 @@ impl Manager {
         Device::from_raw(unsafe { sys::cai_manager_device(self.as_ptr()) })
     }
 
-    /// Makes it that of its device, from now on: `cai_manager_install()`. Memory that is out stays
-    /// with its own.
+    /// Makes it the manager of its device: `cai_manager_install()`. Memory that is already
+    /// allocated stays with its own manager.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -228,7 +230,7 @@ impl Manager {
         call(|error| unsafe { sys::cai_manager_install(device, self.as_ptr(), error) })
     }
 
-    /// Lets the manager of a device be chosen anew at the next need.
+    /// Lets libcai choose the manager of a device again on the next need.
     ///
     /// # Errors
     /// [`Error::Device`] if there is no such device; [`Error::Memory`].
@@ -237,10 +239,9 @@ impl Manager {
         call(|error| unsafe { sys::cai_manager_install(device.to_raw(), ptr::null_mut(), error) })
     }
 
-    /// Allocates without a handle, for managers around it: `cai_manager_alloc()`. Memory that frees
-    /// itself: [`Request::manager()`](crate::memory::Request::manager).
-    ///
-    /// - `size`: bytes; 0 gives a block of zeros, and the manager is not called
+    /// Allocates without a handle, for wrapping managers: `cai_manager_alloc()`. For memory that
+    /// frees itself, see [`Request::manager()`](crate::memory::Request::manager).
+    /// - `size`: bytes; 0: the block is all zeros, and the manager is not called
     /// - `align`: a power of two; 0: 256
     /// - `kind`: [`Default`](MemoryKind::Default), [`Async`](MemoryKind::Async),
     ///   [`Managed`](MemoryKind::Managed), [`ManagedGlobal`](MemoryKind::ManagedGlobal),
@@ -252,10 +253,10 @@ impl Manager {
     /// `stream` is such a stream of the device.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Value`] for a bad alignment, kind or stream;
-    /// [`Error::Unsupported`] for a kind that it does not have; [`Error::Capture`];
-    /// [`Error::State`] after a reset of the context, and for a manager that gave too little or not
-    /// aligned; what the manager returned.
+    /// [`Error::Memory`]; [`Error::Value`] for an invalid alignment, kind or stream;
+    /// [`Error::Unsupported`] for a kind that the manager does not have; [`Error::Capture`];
+    /// [`Error::State`] after a reset of the context, and if the manager returned a block that is
+    /// too small or misaligned; the manager's error.
     pub unsafe fn alloc(
         &self,
         size: u64,
@@ -271,25 +272,25 @@ impl Manager {
         .map(Block::from_raw)
     }
 
-    /// Frees what [`Manager::alloc()`] gave, in the order of `stream`: `cai_manager_free()`.
+    /// Frees a block of [`Manager::alloc()`], in the order of `stream`: `cai_manager_free()`.
     ///
     /// # Safety
-    /// The block came from this manager, with this kind, and was not freed; nobody uses it any more
-    /// but what is queued on `stream`, which is a stream of the device.
+    /// The block is from this manager, with this kind, and was not freed. It is no longer in use,
+    /// except by work queued on `stream`, which is a stream of the device.
     ///
     /// # Errors
-    /// [`Error::Value`] for a kind or a stream that is none; [`Error::Capture`], and it is not
-    /// freed; what the manager returned.
+    /// [`Error::Value`] for an invalid kind or stream; [`Error::Capture`], and the block is not
+    /// freed; the manager's error.
     pub unsafe fn free(&self, block: &Block, kind: MemoryKind, stream: u64) -> Result<()> {
         let (block, kind) = (block.to_raw(), kind.to_raw());
         // SAFETY: the manager is held; the caller's word.
         call(|error| unsafe { sys::cai_manager_free(self.as_ptr(), &block, kind, stream, error) })
     }
 
-    /// How much memory there is, to its knowledge: `cai_manager_memory()`.
+    /// The free and total memory that it reports: `cai_manager_memory()`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]; what the manager returned.
+    /// [`Error::Unsupported`]; the manager's error.
     pub fn memory(&self) -> Result<MemoryAmount> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the manager is held; the outputs can be written.
@@ -299,16 +300,16 @@ impl Manager {
         Ok(MemoryAmount { free, total })
     }
 
-    /// Gives back what is freed but kept, down to `keep` bytes: `cai_manager_trim()`.
+    /// Releases cached memory, down to `keep` bytes: `cai_manager_trim()`.
     ///
     /// # Errors
-    /// What the manager returned.
+    /// The manager's error.
     pub fn trim(&self, keep: u64) -> Result<()> {
         // SAFETY: the manager is held; the error can be written.
         call(|error| unsafe { sys::cai_manager_trim(self.as_ptr(), keep, error) })
     }
 
-    /// Its counts, or those of the first one upstream that counts ("statistics", "limiting",
+    /// Its counts, or those of the first upstream manager that counts ("statistics", "limiting",
     /// "tracking"): `cai_manager_statistics()`.
     ///
     /// # Errors
@@ -332,8 +333,8 @@ impl Manager {
         })
     }
 
-    /// What it, or the first one upstream that tracks, has given and not got back, the oldest first:
-    /// `cai_manager_outstanding()`.
+    /// The allocations that are not freed, the oldest first, of this manager or of the first
+    /// upstream manager that tracks: `cai_manager_outstanding()`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if none tracks; [`Error::Memory`].
@@ -371,7 +372,7 @@ impl Clone for Manager {
 impl Drop for Manager {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the holder that was taken over.
+        // SAFETY: this is the reference that was taken over.
         unsafe { sys::cai_manager_release(self.as_ptr()) };
     }
 }

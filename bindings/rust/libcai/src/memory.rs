@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Memory of every kind, on the CPU and on GPUs alike.
 //!
-//! [`Memory`] is counted; the last holder that goes gives it back in the order of a stream, and
-//! waits for nothing, but to unpin what [`Memory::pin()`] has pinned. Who used it on another stream says so: uses of arrays of it do so by themselves
-//! when they end, other work by [`Memory::record()`].
+//! [`Memory`] is reference-counted. Dropping the last reference frees it in the order of a stream,
+//! and does not wait, except to unpin memory of [`Memory::pin()`]. Work on another stream must be
+//! recorded: uses of its arrays do so when they end, other work by [`Memory::record()`].
 //!
-//! What is in memory belongs to whoever holds it, here, in other languages and on GPUs, and none of
-//! this crate's safe functions makes a Rust reference of it. The library moves bytes as C does: where
-//! two threads write the same host memory at once, it holds bytes of either.
+//! All references share the contents, here, in other languages and on GPUs, and no safe function of
+//! this crate makes a Rust reference to them. The library moves bytes as C does: if two threads
+//! write the same host memory at once, it holds bytes of either.
 
 mod kind;
 mod pending;
@@ -32,16 +32,15 @@ pub use process::{IpcHandle, OpenMode, SharedMemory};
 pub use request::Request;
 pub use work::{copy, eval, fill, first, item, to_vec};
 
-/// Memory of any kind: one holder of it. A clone is another holder of the same memory, and so are
-/// the arrays made of it. The last one that is dropped frees it in the order of its stream, at first
-/// the one that it was allocated on.
+/// A reference to memory of any kind. A clone adds a reference to the same memory, and so does each
+/// array made of it. Dropping the last reference frees it in the order of its stream, at first the
+/// stream that it was allocated on.
 ///
 /// ```
 /// use libcai::{DType, Device, memory::{MemoryKind, Request}};
 ///
-/// let memory = Request::on(Device::Cuda(0)).kind(MemoryKind::Async).bytes(4096)?;
-/// let array = memory.array(DType::of::<f32>(), &[1024])?;
-/// drop(memory); // the array holds it
+/// let memory = Request::on(Device::Cuda(0)).kind(MemoryKind::Async).bytes(4096)?; let array =
+/// memory.array(DType::of::<f32>(), &[1024])?; drop(memory); // the array keeps it alive
 /// # drop(array);
 /// # Ok::<(), libcai::Error>(())
 /// ```
@@ -56,13 +55,13 @@ unsafe impl Send for Memory {}
 // SAFETY: likewise.
 unsafe impl Sync for Memory {}
 
-/// What is known of memory.
+/// The properties of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// Whose it is.
+    /// Its device.
     pub device: Device,
-    /// Where it is and who may use it.
+    /// Its kind.
     pub kind: MemoryKind,
     /// Address for kernels; 0 for a `CUarray`, and if there are no bytes.
     pub data: u64,
@@ -70,57 +69,55 @@ pub struct MemoryInfo {
     pub host: u64,
     /// The `CUarray`; else 0.
     pub array: u64,
-    /// Bytes in all, the padding of rows too.
+    /// Bytes in all, padding of rows included.
     pub size: u64,
-    /// Bytes of a row that are used; all if there are no rows.
+    /// Bytes used of a row; all if there are no rows.
     pub row: u64,
     /// Bytes from one row to the next; all if there are no rows.
     pub pitch: u64,
-    /// 1 if there are none.
+    /// The number of rows; 1 if there are none.
     pub rows: u64,
     /// Slices of a `CUarray`; 1 if there are none.
     pub depth: u64,
     /// Items of an element of a `CUarray`; else 0.
     pub channels: u32,
-    /// The value of the stream in whose order it is freed; 0 for the CPU, and if there is none.
+    /// The value of the stream in whose order it is freed; 0 for the CPU, and without a stream.
     pub stream: u64,
     /// Whether it was freed, by [`Memory::free()`] or a reset of the device.
     pub is_freed: bool,
-    /// Whether it is somebody else's: wrapped, or of another process.
+    /// Whether it was wrapped, or is of another process.
     pub is_foreign: bool,
     /// Whether it is a part of other memory.
     pub is_view: bool,
-    /// Whether nobody may write it: what [`Memory::host()`] points to, and arrays of it, which say
-    /// so.
+    /// Whether it must not be written, neither through [`Memory::host()`] nor through its arrays,
+    /// which are read-only.
     pub is_readonly: bool,
 }
 
-/// Somebody else's memory, as [`Memory::wrap()`] takes it in.
+/// Memory of other code, for [`Memory::wrap()`].
 ///
 /// ```
 /// use libcai::{Device, Memory, memory::{Foreign, MemoryKind}};
 ///
-/// let mut bytes = vec![0_u8; 64].into_boxed_slice();
-/// let address = bytes.as_mut_ptr() as u64;
-/// let foreign = Foreign { host: address, ..Foreign::new(Device::Cpu, MemoryKind::Host, address, 64) };
-/// // SAFETY: the box has so many bytes, and nobody else has it.
-/// let memory = unsafe { Memory::wrap(&foreign, bytes) }?;
-/// assert!(memory.describe()?.is_foreign);
+/// let mut bytes = vec![0_u8; 64].into_boxed_slice(); let address = bytes.as_mut_ptr() as u64; let
+/// foreign = Foreign { host: address, ..Foreign::new(Device::Cpu, MemoryKind::Host, address, 64) };
+/// // SAFETY: the box has so many bytes, and no other code has it. let memory = unsafe {
+/// Memory::wrap(&foreign, bytes) }?; assert!(memory.describe()?.is_foreign);
 /// # Ok::<(), libcai::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
-    /// Whose it is.
+    /// Its device.
     pub device: Device,
-    /// Where it is and who may use it.
+    /// Its kind.
     pub kind: MemoryKind,
     /// Address for kernels.
     pub data: u64,
-    /// Address for the host; 0 if it must not use it.
+    /// Address for the host; 0 if the host must not use it.
     pub host: u64,
-    /// Bytes in all, the padding of rows too.
+    /// Bytes in all, padding of rows included.
     pub size: u64,
-    /// Bytes of a row that are used, bytes from one row to the next, and rows; 0 if there are none.
+    /// Bytes used of a row, bytes from one row to the next, and rows; 0 if there are no rows.
     pub rows: (u64, u64, u64),
 }
 
@@ -134,42 +131,43 @@ impl Foreign {
 /// An array that C has made.
 ///
 /// # Safety
-/// Its holder is the caller's.
+/// The caller owns its reference.
 unsafe fn made(raw: *mut sys::cai_array) -> Array {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe { Array::from_raw(NonNull::new(raw).expect("an array that was made is not NULL")) }
 }
 
 impl Memory {
-    /// Takes over the caller's holder, as C functions give it.
+    /// Takes over the caller's reference, as C functions return it.
     ///
     /// # Safety
-    /// `raw` is memory of libcai's, with a holder that is the caller's to give.
+    /// `raw` is memory of libcai's, with a reference that the caller owns.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<sys::cai_memory>) -> Self {
         Self { raw }
     }
 
-    /// Gives the holder to the caller, who ends it with `cai_memory_release()`.
+    /// Returns the reference to the caller, who must release it with `cai_memory_release()`.
     #[inline]
     pub fn into_raw(self) -> NonNull<sys::cai_memory> {
         ManuallyDrop::new(self).raw
     }
 
-    /// The memory for C functions, borrowed from this holder.
+    /// The memory for C functions, borrowed from this object.
     #[inline]
     pub fn as_ptr(&self) -> *mut sys::cai_memory {
         self.raw.as_ptr()
     }
 
-    /// What C has just given.
+    /// Wraps the result of a C function.
     fn adopt(raw: *mut sys::cai_memory) -> Self {
         Self { raw: NonNull::new(raw).expect("memory that was made is not NULL") }
     }
 
-    /// Pins the elements of a vector, and keeps it until the last holder is gone:
-    /// `cai_memory_pin()`. That unpins it at once, for which the driver waits for the device. `kind` is [`MemoryKind::Pinned`] or [`MemoryKind::Mapped`]. For memory
-    /// of the device's manager's own making, [`Request`] with one of these kinds.
+    /// Pins the elements of a vector, and keeps the vector until the last reference is dropped:
+    /// `cai_memory_pin()`. It is then unpinned at once, for which the driver waits for the device.
+    /// `kind` is [`MemoryKind::Pinned`] or [`MemoryKind::Mapped`]. To allocate such memory from the
+    /// device's manager, use [`Request`] with one of these kinds.
     ///
     /// ```
     /// use libcai::{DType, Device, Memory, memory::{self, HostFlags, MemoryKind}};
@@ -183,8 +181,8 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::Value`] for another kind; [`Error::Unsupported`] for [`MemoryKind::Mapped`] where
-    /// the device cannot use the host's memory; the rest as [`Request::bytes()`]. The vector comes
-    /// back.
+    /// the device cannot use the host's memory; the rest as [`Request::bytes()`]. The vector is
+    /// returned.
     pub fn pin<T: Element>(
         device: Device,
         mut host: Vec<T>,
@@ -192,18 +190,19 @@ impl Memory {
         flags: HostFlags,
     ) -> Result<Self, Failed<Vec<T>>> {
         let (data, size) = (host.as_mut_ptr(), mem::size_of_val(&host[..]));
-        // SAFETY: the elements are the vector's, which nobody else has, and which stays.
+        // SAFETY: the elements are the vector's, which no other code has, and which lives on.
         unsafe { Self::pin_raw(device, data.cast(), size, kind, flags, host) }
     }
 
-    /// Pins `size` bytes of the host's, which `owner` keeps: it is dropped after they were unpinned.
+    /// Pins `size` bytes of host memory, which `owner` keeps alive: it is dropped after they were
+    /// unpinned.
     ///
     /// # Safety
-    /// So many bytes can be read and written as long as the owner lives, and nobody else relies on
-    /// what they are.
+    /// So many bytes can be read and written as long as the owner lives, and no other code relies
+    /// on their values.
     ///
     /// # Errors
-    /// As [`Memory::pin()`]; the owner comes back.
+    /// As [`Memory::pin()`]; the owner is returned.
     pub unsafe fn pin_raw<T: Send + 'static>(
         device: Device,
         host: *mut u8,
@@ -223,17 +222,18 @@ impl Memory {
         })
     }
 
-    /// Takes somebody else's memory in, which `owner` keeps: `cai_memory_wrap()`. The owner is
-    /// dropped once, on any thread, in no order with streams but the host's: when uses that were
-    /// recorded are complete. The memory has no stream until [`Memory::set_stream()`] gives it one.
+    /// Wraps memory of other code, which `owner` keeps alive: `cai_memory_wrap()`. The owner is
+    /// dropped once, on any thread, when the recorded uses are complete; that is not ordered with
+    /// any stream. The memory has no stream until [`Memory::set_stream()`].
     ///
     /// # Safety
-    /// It is as `foreign` says, as long as the owner lives; what the host may use, it may read and
-    /// write, and nobody else relies on what is there. [`validate()`] asks the driver.
+    /// The memory is as `foreign` states, as long as the owner lives. If the host may use it, it
+    /// may read and write it, and no other code relies on the contents. [`validate()`] checks with
+    /// the driver.
     ///
     /// # Errors
-    /// [`Error::Value`] for a field that is none of its values; [`Error::Device`];
-    /// [`Error::Memory`]. The owner comes back.
+    /// [`Error::Value`] for a field with an invalid value; [`Error::Device`]; [`Error::Memory`].
+    /// The owner is returned.
     pub unsafe fn wrap<T: Send + 'static>(foreign: &Foreign, owner: T) -> Result<Self, Failed<T>> {
         let mut raw = unknown();
         raw.device = foreign.device.to_raw();
@@ -248,9 +248,10 @@ impl Memory {
         })
     }
 
-    /// Finds the memory around an address, and the bytes before it: `cai_memory_find()`. Left out
-    /// are views, and memory that was pinned, wrapped or opened, which hide nothing. Where a manager
-    /// gives parts of memory that it had allocated before, either may be found.
+    /// Finds the memory around an address, and the bytes from its beginning to the address:
+    /// `cai_memory_find()`. It never finds views, or memory that was pinned, wrapped or opened;
+    /// these hide no other memory. If a manager returns parts of memory that it had allocated
+    /// before, either may be found.
     ///
     /// # Errors
     /// [`Error::Device`] if there is none.
@@ -262,11 +263,12 @@ impl Memory {
         Ok((Self::adopt(raw), offset))
     }
 
-    /// Finds the memory of an array, and the bytes before its first element: `cai_memory_of()`. For
-    /// an array that was not made by [`Memory::array()`], it is memory of its extent that holds it
-    /// until the memory and all arrays of it have gone, freed by hand or not: its stream is the
-    /// thread's current one, which comes after the array's, and the array's will come after it when
-    /// the memory goes. Of a read-only array the memory is so, too.
+    /// Returns the memory of an array, and the bytes before its first element: `cai_memory_of()`.
+    /// For an array that was not made by [`Memory::array()`], it is new memory of the array's
+    /// extent, which keeps the array alive until the memory and all its arrays are dropped, even if
+    /// it is freed by [`Memory::free()`]. Its stream is the thread's current stream, which waits
+    /// for the array's stream; when the memory is dropped, the array's stream waits for that
+    /// stream. For a read-only array the memory is read-only, too.
     ///
     /// ```
     /// use libcai::{DType, Device, Memory, memory::Request};
@@ -278,8 +280,9 @@ impl Memory {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] for an array that is borrowed without an owner; [`Error::Device`] for ROCm
-    /// and where the driver does not know it; [`Error::Driver`]; [`Error::Cuda`]; [`Error::Memory`].
+    /// [`Error::Argument`] for an array that is borrowed without an owner; [`Error::Device`] for
+    /// ROCm, and if the driver does not know the memory; [`Error::Driver`]; [`Error::Cuda`];
+    /// [`Error::Memory`].
     pub fn of<'a>(array: impl Into<ArrayRef<'a>>) -> Result<(Self, u64)> {
         let array = array.into();
         let mut offset = 0;
@@ -290,10 +293,8 @@ impl Memory {
         Ok((Self::adopt(raw), offset))
     }
 
-    /// What is known of it: `cai_memory_describe()`.
-    ///
-    /// # Errors
-    /// None that is known.
+    /// Its properties: `cai_memory_describe()`.
+    /// # Errors /// No failure is known.
     pub fn describe(&self) -> Result<MemoryInfo> {
         let mut raw = unknown();
         // SAFETY: the memory is held; the outputs can be written.
@@ -319,9 +320,9 @@ impl Memory {
         })
     }
 
-    /// Its bytes as the host may use them. They may be used once nothing is pending that does, and
-    /// as long as the memory is held, but not written if [`MemoryInfo::is_readonly`]; what is there
-    /// at first is arbitrary.
+    /// Its bytes for the host. Use them once no work on them is pending, and as long as the memory
+    /// is kept alive; do not write them if [`MemoryInfo::is_readonly`]. They are uninitialised at
+    /// first.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the host must not use them; [`Error::State`] if it was freed.
@@ -338,7 +339,7 @@ impl Memory {
         Ok(NonNull::slice_from_raw_parts(host.unwrap_or(NonNull::dangling()), known.size as usize))
     }
 
-    /// A part of it, bytes `start` to `stop`, which holds the whole: `cai_memory_view()`.
+    /// A view of bytes `start` to `stop`, which keeps the whole alive: `cai_memory_view()`.
     ///
     /// # Errors
     /// [`Error::Bounds`]; [`Error::Unsupported`] for a `CUarray`; [`Error::State`] if it was freed;
@@ -349,8 +350,8 @@ impl Memory {
             .map(Self::adopt)
     }
 
-    /// Makes an array at the beginning of the memory, in C order; of pitched memory, with the pitch
-    /// for the last but one axis.
+    /// Makes an array at the beginning of the memory, in C order; for pitched memory, with the
+    /// pitch for the last but one axis.
     ///
     /// # Errors
     /// As [`Memory::array_at()`].
@@ -358,8 +359,8 @@ impl Memory {
         self.array_of(0, dtype, shape, None)
     }
 
-    /// Makes an array, which holds the memory: `cai_memory_array()`. It comes with the memory's
-    /// stream.
+    /// Makes an array, which keeps the memory alive: `cai_memory_array()`. It comes with the
+    /// memory's stream.
     ///
     /// - `offset`: bytes from the beginning of the memory to the first element
     /// - `strides`: bytes, one for each axis
@@ -375,10 +376,10 @@ impl Memory {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Bounds`] if it leaves the memory; [`Error::Unsupported`] for a `CUarray`;
-    /// [`Error::State`] if it was freed; [`Error::Value`], which names the entry;
-    /// [`Error::Argument`] if there is not one stride for each axis; [`Error::Order`] if arrays of it
-    /// came with another thread's stream 2; [`Error::Memory`].
+    /// [`Error::Bounds`] if the array leaves the memory; [`Error::Unsupported`] for a `CUarray`;
+    /// [`Error::State`] if the memory was freed; [`Error::Value`], with the entry;
+    /// [`Error::Argument`] if there is not one stride for each axis; [`Error::Order`] if arrays of
+    /// it came with another thread's stream 2; [`Error::Memory`].
     pub fn array_at(
         &self,
         offset: u64,
@@ -400,7 +401,7 @@ impl Memory {
         shape: &[i64],
         strides: Option<&[i64]>,
     ) -> Result<Array> {
-        // More axes than an i32 counts are refused in any case.
+        // More axes than an i32 can count are refused in any case.
         let ndim = i32::try_from(shape.len()).unwrap_or(i32::MAX);
         let strides = strides.map_or(ptr::null(), <[i64]>::as_ptr);
         // SAFETY: the memory is held; there are ndim extents, and strides if any; the outputs can be
@@ -409,18 +410,18 @@ impl Memory {
             let (memory, dtype, shape) = (self.as_ptr(), &dtype.to_raw(), shape.as_ptr());
             sys::cai_memory_array(memory, offset, dtype, ndim, shape, strides, out, error)
         })?;
-        // SAFETY: it is libcai's, and its holder is the caller's.
+        // SAFETY: libcai made it, and the reference is ours.
         Ok(unsafe { made(raw) })
     }
 
-    /// Makes an array as another one is: of its type, with its fields and strides, and with a mask if
-    /// that has one: `cai_memory_array_like()`.
+    /// Makes an array like another array: with its type, fields and strides, and with a mask if it
+    /// has one: `cai_memory_array_like()`.
     ///
     /// - `offset`: bytes from the beginning of the memory to the first element
-    /// - `mask_offset`: likewise to that of the mask; does not count without one
+    /// - `mask_offset`: likewise for the mask; ignored without a mask
     ///
     /// # Errors
-    /// As [`array_at()`](Self::array_at); [`Error::Layout`], of entry mask, if mask and elements
+    /// As [`array_at()`](Self::array_at); [`Error::Layout`], with entry mask, if mask and elements
     /// overlap.
     pub fn array_like<'l>(
         &self,
@@ -434,27 +435,27 @@ impl Memory {
             let (memory, like) = (self.as_ptr(), like.as_raw());
             sys::cai_memory_array_like(memory, offset, like, mask_offset, out, error)
         })?;
-        // SAFETY: it is libcai's, and its holder is the caller's.
+        // SAFETY: libcai made it, and the reference is ours.
         Ok(unsafe { made(raw) })
     }
 
-    /// Frees it now, whoever holds it, in the order of its stream and after the uses that were
-    /// recorded: `cai_memory_free()`. Views and arrays of it are dead then: what uses them is
+    /// Frees it now, even if references to it remain, in the order of its stream and after the
+    /// recorded uses: `cai_memory_free()`. Using its views and arrays then returns
     /// [`Error::State`].
     ///
     /// # Safety
-    /// Nobody uses it on the host any more, on any thread, nor on streams that it was not told of.
+    /// No code uses it on the host any more, on any thread, nor on streams that were not recorded.
     ///
     /// # Errors
-    /// [`Error::State`] if it was freed already; [`Error::Unsupported`] for a view; what the manager
-    /// returned, and then it is freed for good.
+    /// [`Error::State`] if it was freed already; [`Error::Unsupported`] for a view; the manager's
+    /// error, after which the memory counts as freed.
     pub unsafe fn free(&self) -> Result<()> {
         // SAFETY: the memory is held; the caller's word.
         call(|error| unsafe { sys::cai_memory_free(self.as_ptr(), error) })
     }
 
-    /// Sets the stream in whose order it is freed: `cai_memory_set_stream()`. What is pending on the
-    /// old one still comes before.
+    /// Sets the stream in whose order it is freed: `cai_memory_set_stream()`. The free still comes
+    /// after work that is pending on the old stream.
     ///
     /// # Errors
     /// [`Error::Device`] for a stream of another device; [`Error::State`] if it was freed;
@@ -464,13 +465,13 @@ impl Memory {
         call(|error| unsafe { sys::cai_memory_set_stream(self.as_ptr(), stream.as_ptr(), error) })
     }
 
-    /// Says that what is queued on a stream by now uses the memory (of a view, the whole):
-    /// `cai_memory_record()`. It is not freed before that ends, and whoever begins a use of an array
-    /// of it comes after, as after a write.
+    /// Records that the work queued on a stream so far uses the memory (for a view, the whole):
+    /// `cai_memory_record()`. The memory is not freed before that work is complete, and later uses
+    /// of its arrays wait for it, as for a write.
     ///
     /// # Errors
-    /// [`Error::State`] if it was freed, or the stream is dead; [`Error::Capture`] if the stream is
-    /// being captured; [`Error::Cuda`]; [`Error::Memory`].
+    /// [`Error::State`] if it was freed, or a reset has ended the stream; [`Error::Capture`] if the
+    /// stream is being captured; [`Error::Cuda`]; [`Error::Memory`].
     pub fn record(&self, stream: &Stream) -> Result<()> {
         // SAFETY: both are held.
         call(|error| unsafe { sys::cai_memory_record(self.as_ptr(), stream.as_ptr(), error) })
@@ -489,13 +490,13 @@ impl Clone for Memory {
 impl Drop for Memory {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the holder that was taken over.
+        // SAFETY: this is the reference that was taken over.
         unsafe { sys::cai_memory_release(self.as_ptr()) };
     }
 }
 
-/// Asks the driver whether memory is what somebody says it is: `cai_memory_validate()`. `size` 0:
-/// only the kind is asked about, and not even that for address 0.
+/// Checks with the driver whether memory has the stated device, kind and size:
+/// `cai_memory_validate()`. `size` 0: only the kind is checked; for address 0 not even the kind.
 ///
 /// ```
 /// use libcai::{Device, memory::{self, MemoryKind, Request}};
@@ -510,7 +511,7 @@ impl Drop for Memory {
 /// ```
 ///
 /// # Errors
-/// [`Error::Device`] if it is another device's, or of another kind; [`Error::Bounds`] if the range
+/// [`Error::Device`] if it is another device's or of another kind; [`Error::Bounds`] if the range
 /// leaves the allocation; [`Error::Value`] for address 0 with a size, and for
 /// [`MemoryKind::CudaArray`]; [`Error::Cuda`]; [`Error::Driver`] for GPUs.
 pub fn validate(address: u64, size: u64, device: Device, kind: MemoryKind) -> Result<()> {
@@ -519,7 +520,7 @@ pub fn validate(address: u64, size: u64, device: Device, kind: MemoryKind) -> Re
     call(|error| unsafe { sys::cai_memory_validate(address, size, device, kind, error) })
 }
 
-/// Memory of which nothing is known yet.
+/// A zeroed struct of properties.
 fn unknown() -> sys::cai_memory_info {
     sys::cai_memory_info {
         struct_size: mem::size_of::<sys::cai_memory_info>() as u32,
@@ -528,7 +529,7 @@ fn unknown() -> sys::cai_memory_info {
     }
 }
 
-/// Memory that C makes with what keeps it.
+/// Memory that C makes with an owner that keeps it alive.
 fn keep<T: Send + 'static>(
     owner: T,
     take: impl FnOnce(
@@ -543,7 +544,7 @@ fn keep<T: Send + 'static>(
     })
 }
 
-/// A stream for C; NULL: the thread's current one.
+/// A stream for C; NULL: the thread's current stream.
 fn raw_stream(stream: Option<&Stream>) -> *mut sys::cai_stream {
     stream.map_or(ptr::null_mut(), Stream::as_ptr)
 }

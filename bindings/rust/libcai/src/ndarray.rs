@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Arrays of the host's memory, from ndarray and for it. Feature `ndarray`.
+//! Arrays in host memory, from ndarray and for it. Feature `ndarray`.
 
 use std::ptr;
 
@@ -14,7 +14,7 @@ use crate::sys;
 use crate::view::{View, ViewMut};
 
 impl Array {
-    /// Makes an array of the host's memory of one of ndarray's, which is not copied: of any layout.
+    /// Makes an array in host memory of an ndarray array of any layout, without a copy.
     ///
     /// ```
     /// use libcai::Array;
@@ -27,8 +27,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`ArrayBuilder::own()`]: [`Error::Value`], of entry shape, for more dimensions than 64. The
-    /// array comes back with it.
+    /// As [`ArrayBuilder::own()`]: [`Error::Value`], with entry shape, for more than 64 dimensions.
+    /// The array is returned with it.
     pub fn from_ndarray<T, D>(
         mut array: ::ndarray::Array<T, D>,
     ) -> Result<Self, Failed<::ndarray::Array<T, D>>>
@@ -50,15 +50,14 @@ impl Array {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    /// The elements for ndarray, where the host may read them: in its own memory, pinned or managed.
+    /// The elements for ndarray, if the host may read them: in host, pinned or managed memory.
     /// Strides may be of any sign, and 0.
     ///
     /// ```
     /// use libcai::Array;
     ///
-    /// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], &[2, 3])?.transpose()?;
-    /// // SAFETY: nobody else has the array.
-    /// let table = unsafe { array.view::<i32>()?.as_ndarray() }?;
+    /// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], &[2, 3])?.transpose()?; // SAFETY: no
+    /// other code has the array. let table = unsafe { array.view::<i32>()?.as_ndarray() }?;
     /// assert_eq!(table, ndarray::array![[1, 4], [2, 5], [3, 6]].into_dyn());
     /// # Ok::<(), libcai::Error>(())
     /// ```
@@ -82,16 +81,14 @@ impl<'a, T: Element> View<'a, T> {
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    /// The elements for ndarray, as [`View::as_ndarray()`] gives them, to be written as well.
+    /// The elements for ndarray, as [`View::as_ndarray()`] returns them, for writing as well.
     ///
     /// ```
     /// use libcai::Array;
     ///
-    /// let mut array = Array::from_vec(vec![0u8; 6], &[2, 3])?;
-    /// // SAFETY: nobody else has the array.
-    /// let mut table = unsafe { array.view_mut::<u8>()?.as_ndarray_mut() }?;
-    /// table[[0, 1]] = 7;
-    /// assert_eq!(table, ndarray::array![[0, 7, 0], [0, 0, 0]].into_dyn());
+    /// let mut array = Array::from_vec(vec![0u8; 6], &[2, 3])?; // SAFETY: no other code has the
+    /// array. let mut table = unsafe { array.view_mut::<u8>()?.as_ndarray_mut() }?; table[[0, 1]] =
+    /// 7; assert_eq!(table, ndarray::array![[0, 7, 0], [0, 0, 0]].into_dyn());
     /// # Ok::<(), libcai::Error>(())
     /// ```
     ///
@@ -99,7 +96,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// As [`as_mut_slice()`](Self::as_mut_slice).
     ///
     /// # Errors
-    /// As [`View::as_ndarray()`]; [`Error::Layout`] also where two elements may be at one place.
+    /// As [`View::as_ndarray()`]; [`Error::Layout`] also if two elements may share memory.
     pub unsafe fn as_ndarray_mut(self) -> Result<ArrayViewMutD<'a, T>> {
         let layout = Layout::of(self.as_view())?;
         layout.check_distinct()?;
@@ -114,8 +111,8 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 }
 
-/// An array as ndarray takes it, which counts steps in elements, and knows none that go backward:
-/// those are turned, and turned again there.
+/// An array in ndarray's form, which counts steps in elements, and has no negative steps: such axes
+/// are inverted here, and inverted back there.
 struct Layout {
     /// Address of the lowest element, never 0.
     start: usize,
@@ -161,7 +158,7 @@ impl Layout {
         }
     }
 
-    /// Whether no two elements are at one place: each step leads beyond all that smaller ones reach.
+    /// Whether no two elements share memory: each step exceeds the extent of all smaller steps.
     fn check_distinct(&self) -> Result<()> {
         let mut axes: Vec<_> =
             self.steps.iter().zip(&self.extents).filter(|&(_, &extent)| extent > 1).collect();

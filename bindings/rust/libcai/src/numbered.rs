@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Enums for numbers that C gives, and to which a newer library may add.
+//! Enums for C numbers, which a newer library may extend.
 
 /// Defines an enum with a variant for each number that is known, and `Unknown` for all others.
 macro_rules! numbered {

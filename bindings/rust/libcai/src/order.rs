@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Order on the GPU: how arrays are used, and what needs no guard.
+//! Order on the GPU: options of uses, and functions that need no guard.
 
 use crate::array::{Array, ArrayRef};
 use crate::as_stream::AsStream;
@@ -7,20 +7,21 @@ use crate::error::{Error, Result, ask, call};
 use crate::failure::Failed;
 use crate::sys;
 
-/// Which part of the order the two ends of a use do.
+/// Which part of the order the beginning and the end of a use make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Order {
-    /// What the text asks for: the beginning and the end both do their part.
+    /// What the text requires: both the beginning and the end make streams wait.
     #[default]
     Both,
     /// The end does nothing.
     Begin,
-    /// The beginning makes nobody wait.
+    /// The beginning makes no stream wait.
     End,
-    /// Neither does anything.
+    /// Neither makes a stream wait.
     None,
-    /// The host waits: at the beginning for the producers' streams, at the end for the consumer's.
+    /// The host waits: at the beginning for the producers' streams, at the end for the consumer's
+    /// stream.
     Host,
 }
 
@@ -37,16 +38,16 @@ impl Order {
     }
 }
 
-/// What is done to an array, and so to its mask, unless that is read-only itself.
+/// The access to an array and to its mask; a read-only mask is only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Access {
     /// It is written, or read if it is marked read-only.
     #[default]
     Default,
-    /// It waits for kept writes only, and is kept as a read.
+    /// It waits only for kept writes, and is kept as a read.
     Read,
-    /// It reads or writes; refused for an array that is marked read-only.
+    /// It reads or writes; an error for an array that is marked read-only.
     Write,
 }
 
@@ -61,8 +62,8 @@ impl Access {
     }
 }
 
-/// How arrays are used: in full order, and refused where only one side is being captured into a
-/// graph, unless it is said otherwise.
+/// Options of a use. The default is full order, and an error where only one side is being captured
+/// into a graph.
 ///
 /// ```
 /// use libcai::{Options, Order};
@@ -95,40 +96,40 @@ impl Options {
         Self::new().access(Access::Write)
     }
 
-    /// Says what is done to the arrays, to all of them;
-    /// [`Use::begin_each`](crate::Use::begin_each) says it of each one.
+    /// Sets the access to all arrays; [`Use::begin_each`](crate::Use::begin_each) sets it for each
+    /// array.
     #[inline]
     pub const fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
     }
 
-    /// Says which part of the order is done.
+    /// Sets which part of the order is made.
     #[inline]
     pub const fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Where the consumer captures, the producer does not, and has work pending: the graph waits, at
-    /// each launch, for what was pending at the beginning of the use, and for nothing later. The
-    /// event of a borrowed array must outlive the graph.
+    /// If the consumer captures and the producer does not but has work pending, each launch of the
+    /// graph waits for the work that was pending at the beginning of the use, and for no later
+    /// work. The event of a borrowed array must outlive the graph.
     #[inline]
     pub const fn external(mut self) -> Self {
         self.flags |= sys::CAI_USE_EXTERNAL;
         self
     }
 
-    /// Where the producer captures and the consumer does not: the consumer's stream joins the
-    /// capture at the beginning, and is joined back at the end of the use.
+    /// If the producer captures and the consumer does not, the consumer's stream joins the capture
+    /// at the beginning, and is joined back at the end of the use.
     #[inline]
     pub const fn fork(mut self) -> Self {
         self.flags |= sys::CAI_USE_FORK;
         self
     }
 
-    /// As C takes them. `accesses` is null, or has one for each array, in the place of what is said
-    /// of all of them.
+    /// The C struct. `accesses` is null, or has one access for each array, which replaces the
+    /// access for all.
     #[inline]
     pub(crate) const fn to_raw(self, accesses: *const u32) -> sys::cai_use_options {
         sys::cai_use_options {
@@ -147,7 +148,7 @@ impl Default for Options {
     }
 }
 
-/// Arrays as C takes them.
+/// Arrays as C pointers.
 #[inline]
 pub(crate) fn pointers(arrays: &[ArrayRef<'_>]) -> Result<(*const *const sys::cai_array, i32)> {
     match i32::try_from(arrays.len()) {
@@ -161,12 +162,13 @@ pub(crate) fn too_many(what: &str, count: usize) -> Error {
     Error::say(sys::CAI_ERR_ARGUMENT, format!("{count} {what} are more than can be counted"))
 }
 
-/// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
-/// `None` if none of them asks for any.
+/// Returns the one stream on which the arrays can be used without any event: the producer's own.
+/// `None` if no array names a stream.
 ///
 /// # Errors
 /// [`Error::Order`] if there is no such stream, an owner has kept a use that the array's stream
-/// does not wait for, or an exporter says None of an array, or of a mask, and cannot be told; [`Error::Driver`] and [`Error::Cuda`] if the driver had to tell two contexts
+/// does not wait for, or an array, or a mask, came with None from an exporter that cannot be told
+/// of the stream; [`Error::Driver`] and [`Error::Cuda`] if the driver had to tell two contexts
 /// apart; the rest as [`Use::begin`](crate::Use::begin).
 pub fn same_stream(arrays: &[ArrayRef<'_>]) -> Result<Option<u64>> {
     let (arrays, count) = pointers(arrays)?;
@@ -175,12 +177,11 @@ pub fn same_stream(arrays: &[ArrayRef<'_>]) -> Result<Option<u64>> {
         .map(|stream: u64| (stream != 0).then_some(stream))
 }
 
-/// Ends the arrays whose release was put off until kept uses were complete, and now are, and drops
-/// what was attached to streams; their owners are dropped on this thread. It returns how many arrays'
-/// end is still put off.
-///
-/// It looks at the current context and the active primary ones. If `wait`, the host waits for the
-/// uses to complete: do so before a context in which arrays were used is destroyed or reset.
+/// Ends the arrays whose release was deferred until kept uses were complete, if they are complete
+/// now, and drops what was attached to streams. Owners are dropped on this thread. Returns the
+/// number of arrays whose end is still deferred. It works in the current context and the active
+/// primary contexts. If `wait`, the host waits for the uses to complete: do so before a context in
+/// which arrays were used is destroyed or reset.
 ///
 /// # Errors
 /// [`Error::Driver`]; [`Error::Cuda`].
@@ -191,8 +192,8 @@ pub fn drain(wait: bool) -> Result<u64> {
 }
 
 impl ArrayRef<'_> {
-    /// Blocks the calling thread until what the producer has pending on the array and on its mask,
-    /// and all uses that its owner has kept, are complete. The last resort.
+    /// Blocks the calling thread until the producer's pending work on the array and its mask, and
+    /// all uses that its owner has kept, are complete. Use it as the last resort.
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin).
@@ -201,11 +202,11 @@ impl ArrayRef<'_> {
         call(|error| unsafe { sys::cai_array_sync_host(self.as_raw(), error) })
     }
 
-    /// Producer's side: before the producer's own work on `stream` reads or writes an array that
-    /// others may have used. Makes `stream` wait for the array's own stream, where consumers have put
-    /// their ends, and for kept uses that conflict with the access. The producer may write what it
-    /// has marked read-only for others. Within a capture that began on another stream this is needed
-    /// on the array's own one, too.
+    /// Producer's side: call it before the producer's own work on `stream` reads or writes an array
+    /// that others may have used. It makes `stream` wait for the array's own stream, which
+    /// consumers made wait at the end of their uses, and for kept uses that conflict with the
+    /// access. The producer may write an array that it has marked read-only for others. Within a
+    /// capture that began on another stream, call it for the array's own stream, too.
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin).
@@ -236,14 +237,14 @@ impl Array {
         self.borrow().reclaim(stream, access)
     }
 
-    /// Takes this holder away once all that is queued on `stream` by now is complete; for a consumer
-    /// that does not end its use, or does not trust the memory's allocation stream to be the array's.
-    ///
-    /// The host does not wait: a later use, or [`drain`], finds out. If `stream` is being captured,
-    /// the graph takes the holder over.
+    /// Drops this reference once all work queued on `stream` so far is complete. For a consumer
+    /// that does not end its use, or does not know whether the memory's allocation stream is the
+    /// array's. The host does not wait: a later use, or [`drain`], finds the work complete. If
+    /// `stream` is being captured, the graph takes over the reference.
     ///
     /// # Errors
-    /// As [`Use::begin`](crate::Use::begin). The array comes back: to drop it may be too early.
+    /// As [`Use::begin`](crate::Use::begin). The array is returned, since dropping it may be too
+    /// early.
     pub fn release_on(self, stream: impl AsStream) -> Result<(), Failed<Self>> {
         let released = stream.on(|stream| {
             // SAFETY: the array is held, and the stream is one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Arrays of Rust's own.
+//! Arrays of memory that Rust owns.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -11,8 +11,9 @@ use crate::error::{Entry, Error, Result, ask};
 use crate::failure::{Failed, Release, give};
 use crate::sys;
 
-/// What an array is to be, for [`own()`](Self::own): a GPU's memory of one type, shape and address;
-/// C-contiguous, writable, without mask or fields, and with nothing pending, unless it is said.
+/// The description of an array for [`own()`](Self::own): memory of a GPU with a type, a shape and
+/// an address. By default it is C-contiguous, writable, without mask or fields, and has no pending
+/// work.
 ///
 /// ```
 /// use libcai::{ArrayBuilder, DType, DeviceType, Pending};
@@ -25,13 +26,10 @@ use crate::sys;
 ///     fn drop(&mut self) { /* frees it */ }
 /// }
 ///
-/// let buffer = Buffer { address: 0x7f00_0000_0000 };
-/// let array = ArrayBuilder::new(buffer.address, DType::of::<f32>(), &[2, 3])
-///     .device(DeviceType::Cuda, Some(0))
-///     .pending(Pending::Stream(1));
-/// // SAFETY: the buffer is that large, stays until it is dropped, and is written on stream 1 only.
-/// let array = unsafe { array.own(buffer) }?;
-/// assert_eq!(array.strides(), [12, 4]);
+/// let buffer = Buffer { address: 0x7f00_0000_0000 }; let array = ArrayBuilder::new(buffer.address,
+/// DType::of::<f32>(), &[2, 3]) .device(DeviceType::Cuda, Some(0)) .pending(Pending::Stream(1)); //
+/// SAFETY: the buffer is that large, lives until it is dropped, and is written on stream 1 only.
+/// let array = unsafe { array.own(buffer) }?; assert_eq!(array.strides(), [12, 4]);
 /// # Ok::<(), libcai::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -50,7 +48,7 @@ pub struct ArrayBuilder<'a> {
 }
 
 impl<'a> ArrayBuilder<'a> {
-    /// Begins with the address of the first element, which does not matter if there are none, the
+    /// Begins with the address of the first element (ignored if there are no elements), the
     /// elements' type, and the extents in elements.
     pub fn new(data: u64, dtype: DType, shape: &'a [i64]) -> Self {
         Self {
@@ -67,69 +65,69 @@ impl<'a> ArrayBuilder<'a> {
         }
     }
 
-    /// Says the steps, in bytes, of any sign; as many as there are extents.
+    /// Sets the steps, in bytes, of any sign; one for each extent.
     pub fn strides(mut self, strides: &'a [i64]) -> Self {
         self.strides = Some(strides);
         self
     }
 
-    /// Says whose memory it is, and the device's ordinal: `None` if it is not known.
+    /// Sets the device of the memory; its ordinal is `None` if it is not known.
     pub fn device(mut self, device_type: DeviceType, id: Option<u32>) -> Self {
         self.device_type = device_type;
         self.device_id = id;
         self
     }
 
-    /// Says what work may be pending on the memory.
+    /// Sets the work that may be pending on the memory.
     pub fn pending(mut self, pending: Pending) -> Self {
         self.pending = pending;
         self
     }
 
-    /// Marks the memory as not to be written.
+    /// Marks the memory as read-only.
     pub fn readonly(mut self) -> Self {
         self.is_readonly = true;
         self
     }
 
-    /// Says which elements are valid: those where `mask`, which broadcasts to this array's shape, is
-    /// true. The owner must keep the mask's memory as well.
+    /// Sets the mask: elements are valid where `mask`, which broadcasts to this array's shape, is
+    /// true. The owner must keep the mask's memory alive as well.
     pub fn mask(mut self, mask: ArrayRef<'a>) -> Self {
         self.mask = Some(mask);
         self
     }
 
-    /// Says the fields of an element, whose [`DType`] may be of any kind, and is the truth about it.
-    /// Their sizes add up to the item's, padding being a field with no name.
+    /// Sets the fields of an element. Its [`DType`] may be of any kind, and is authoritative. The
+    /// sizes of the fields add up to the item's; padding is a field with no name.
     pub fn descr(mut self, descr: &'a Descr) -> Self {
         self.descr = descr;
         self
     }
 
-    /// Makes the array: `cai_array_own()`. `owner` goes to the heap, and is dropped once, when the last
-    /// holder has let go and all kept uses are complete, on whatever thread that happens. Should it
-    /// panic then, the panic goes no further, and is reported as a failure.
+    /// Makes the array: `cai_array_own()`. `owner` is moved to the heap, and dropped once, on any
+    /// thread, when the last reference is dropped and all kept uses are complete. If it panics
+    /// then, the panic stops there, and is reported as a failure.
     ///
     /// # Safety
     /// While the owner is not dropped:
-    /// - what was said of the memory is true: it is all there, and may be read, and, unless it is
-    ///   marked read-only, written; so is the mask's.
-    /// - the stream or event that was said lives, and what is pending on the memory comes before it;
-    ///   and whoever uses the memory otherwise than by this array does so in that stream's order.
+    /// - the memory is as described: all of it is valid, and may be read, and, unless it is marked
+    ///   read-only, written; so is the mask's.
+    /// - the given stream or event lives, and pending work on the memory comes before it; and code
+    ///   that uses the memory other than by this array does so in that stream's order.
     ///
     /// # Errors
-    /// [`Error::Value`], which names the entry, if there is no such array; [`Error::Argument`] if
-    /// there are not as many strides as extents; [`Error::Memory`]. The owner comes back with it.
+    /// [`Error::Value`], with the entry, if the array is invalid; [`Error::Argument`] if there is
+    /// not one stride for each extent; [`Error::Memory`]. The owner is returned with it.
     pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, Failed<T>> {
         let raw = give(owner, |release, context| {
             // SAFETY: the struct is filled in, and what it points to is there.
             self.with_raw(|raw| unsafe { own_raw(raw, release, context) })
         })?;
-        // SAFETY: C made an owned array with one holder.
+        // SAFETY: C made an owned array with one reference.
         Ok(unsafe { Array::from_raw(raw) })
     }
 
-    /// Calls `body` with the array as C has it, which points into the builder's.
+    /// Calls `body` with the C array, which points into the builder.
     fn with_raw<R>(&self, body: impl FnOnce(&sys::cai_array) -> Result<R>) -> Result<R> {
         let ndim = self.shape.len();
         if ndim > MAX_NDIM {
@@ -192,7 +190,7 @@ impl<'a> ArrayBuilder<'a> {
 
 const MAX_NDIM: usize = sys::CAI_MAX_NDIM as usize;
 
-/// The steps, in bytes, of elements that follow each other; C finds out what does not fit.
+/// The steps, in bytes, of contiguous elements; C checks for overflow.
 fn c_strides(shape: &[i64], itemsize: usize) -> [i64; MAX_NDIM] {
     let mut strides = [0; MAX_NDIM];
     let mut step = itemsize as i64;
@@ -203,7 +201,7 @@ fn c_strides(shape: &[i64], itemsize: usize) -> [i64; MAX_NDIM] {
     strides
 }
 
-/// Makes an owned array, with one holder.
+/// Makes an owned array; the caller owns one reference.
 ///
 /// # Safety
 /// What `raw` points to can be read, and `release` may be called once with `context`.
@@ -212,33 +210,33 @@ unsafe fn own_raw(
     release: Release,
     context: *mut c_void,
 ) -> Result<NonNull<sys::cai_array>> {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     let made = ask(|out, error| unsafe { sys::cai_array_own(raw, release, context, out, error) })?;
     // SAFETY: a call that succeeds gives an array.
     Ok(unsafe { NonNull::new_unchecked(made) })
 }
 
 impl ArrayRef<'_> {
-    /// Makes an array that lasts of one that is borrowed: `cai_array_own()`. The memory is not copied,
-    /// and the array's own owner, if it has one, is not held. `owner` goes as with
+    /// Makes an owned array of a borrowed one: `cai_array_own()`. The memory is not copied, and no
+    /// reference to the array's own owner, if any, is added. `owner` is dropped as with
     /// [`ArrayBuilder::own()`].
     ///
     /// # Safety
-    /// As [`ArrayBuilder::own()`], of what this array says.
+    /// As [`ArrayBuilder::own()`], for this array's description.
     ///
     /// # Errors
-    /// [`Error::Memory`]. The owner comes back with it.
+    /// [`Error::Memory`]. The owner is returned with it.
     pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, Failed<T>> {
         // SAFETY: the array is valid.
         let raw =
             give(owner, |release, context| unsafe { own_raw(self.as_raw(), release, context) })?;
-        // SAFETY: C made an owned array with one holder.
+        // SAFETY: C made an owned array with one reference.
         Ok(unsafe { Array::from_raw(raw) })
     }
 }
 
 impl Array {
-    /// Makes an array of the host's memory, in C order, of a vector, which is not copied.
+    /// Makes an array in host memory, in C order, of a vector, without a copy.
     ///
     /// ```
     /// use libcai::{Array, DeviceType};
@@ -252,8 +250,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`], of entry shape, if it does not hold as many elements; else as
-    /// [`ArrayBuilder::own()`]. The vector comes back with it.
+    /// [`Error::Argument`], with entry shape, if the vector does not have as many elements; else as
+    /// [`ArrayBuilder::own()`]. The vector is returned with it.
     pub fn from_vec<T: Element>(mut vec: Vec<T>, shape: &[i64]) -> Result<Self, Failed<Vec<T>>> {
         if let Err(error) = check_size(shape, vec.len()) {
             return Err(Failed { error, value: vec });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Producer's side: which stream the work on an array is pending on.
+//! Producer's side: naming the stream on which work on an array is pending.
 
 use std::ffi::c_void;
 
@@ -11,24 +11,22 @@ use crate::order::too_many;
 use crate::sys;
 
 impl Array {
-    /// Says one stream for work that is pending on several: makes `target` wait for `streams`, for
-    /// the stream or event that the array comes with by now, and for kept uses, and returns the same
-    /// memory as an array that comes with `target`, as does its mask. Once the last reference to that
-    /// array is gone, `target` is forgotten: `cai_array_publish()`.
+    /// Returns an array of the same memory that names one stream for work that is pending on
+    /// several: `cai_array_publish()`. It makes `target` wait for `streams`, for the stream or
+    /// event that this array comes with, and for kept uses. The returned array, and its mask, come
+    /// with `target`. Once its last reference is dropped, `target` is forgotten. This array, and
+    /// its earlier views and clones, keep their stream; but if the owner keeps uses, their uses
+    /// wait for `target`, too. Publish work that was queued on `streams` before a capture before
+    /// that capture.
     ///
-    /// This holder, and all that were made of it before, come with what they came with; but whoever
-    /// uses them hears of `target` from the owner, if that keeps uses, and waits for it.
-    ///
-    /// What was queued on `streams` before they were in a capture is published before that.
-    ///
-    /// Before the producer works on one of `streams` again, it calls [`Array::reclaim`] for it. If the
-    /// array had come from somebody else, its own stream must in the end wait for `target`: end a use
-    /// of it.
+    /// Before the producer works on one of `streams` again, it calls [`Array::reclaim`] for it. If
+    /// the array came from another producer, its own stream must in the end wait for `target`:
+    /// begin and end a use of it.
     ///
     /// # Safety
     /// Each of `streams`, and `target`, is 1 or 2 or a live `CUstream`; and `target`, if it is a
-    /// `CUstream`, lives as long as the array that is returned, and all that is made of it. What need
-    /// not stay is the stream of [`Array::publish_event`].
+    /// `CUstream`, lives as long as the returned array, and all that is made from it. The stream of
+    /// [`Array::publish_event`] may be destroyed earlier.
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin); [`Error::Order`](crate::Error::Order) also for a target 2
@@ -43,10 +41,10 @@ impl Array {
         })
     }
 
-    /// The same memory as an array that comes with an event instead of a stream. `stream` waits for
-    /// what [`Array::publish`] says; then the event is recorded there. It lives as long as the array
-    /// that is returned, so that the stream need not stay. It is the way to another thread for work on
-    /// a stream 2. A dict cannot carry it.
+    /// Returns an array of the same memory that comes with an event instead of a stream. `stream`
+    /// waits as for [`Array::publish`]; then the event is recorded there. The event lives as long
+    /// as the returned array, so the stream may be destroyed. With an event, work on a stream 2 can
+    /// be handed to another thread. A dict cannot carry it.
     ///
     /// # Errors
     /// As [`Array::publish`]; [`Error::Capture`](crate::Error::Capture) if `stream` is being captured.
@@ -60,16 +58,16 @@ impl Array {
     }
 }
 
-/// Registers a framework's word on arrays that state no stream: which one is current where they were
-/// made. It is asked for the life of the process, on any thread, at the beginning and at the end of
-/// uses, and gives the same answer at both; `None` lets another be asked. It must not use arrays on
-/// streams. What it panics with goes to [`on_failure`](crate::on_failure), and counts as `None`.
+/// Registers a function that returns a framework's current stream for its arrays that state no
+/// stream. It is called for the life of the process, on any thread, at the beginning and at the end
+/// of uses, and must return the same stream at both; `None` asks the next provider. It must not use
+/// arrays on streams. Its panics go to [`on_failure`](crate::on_failure), and count as `None`.
 ///
 /// # Safety
-/// The numbers that it gives are 1, 2 or a live `CUstream` of the array's context.
+/// The numbers that it returns are 1, 2 or a live `CUstream` of the array's context.
 ///
 /// # Errors
-/// [`Error::Memory`](crate::Error::Memory). The provider comes back.
+/// [`Error::Memory`](crate::Error::Memory). The provider is returned.
 pub unsafe fn provide_streams<F>(provider: F) -> Result<(), Failed<F>>
 where
     F: Fn(ArrayRef<'_>) -> Option<u64> + Send + Sync + 'static,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Streams: work in order, on a GPU or on the CPU.
+//! Streams: queues of ordered work, on a GPU or on the CPU.
 
 use std::ffi::c_void;
 use std::mem;
@@ -11,17 +11,12 @@ use crate::event::Event;
 use crate::failure::{self, Failed};
 use crate::sys;
 
-/// Work in order, on a GPU or on the CPU: one holder of it. A clone is another holder of the same
-/// stream; the last one that is dropped waits for nothing, and work that is queued still runs.
+/// A reference to a queue of ordered work, on a GPU or on the CPU. A clone adds a reference to the
+/// same stream. Dropping the last reference does not wait, and queued work still runs.
 ///
 /// ```
-/// use libcai::{Device, Stream};
-/// let stream = Stream::new(Device::Cpu)?;
-/// stream.enqueue(|| {
-///     println!("on a thread of the stream's");
-///     Ok(())
-/// })?;
-/// stream.synchronize()?;
+/// use libcai::{Device, Stream}; let stream = Stream::new(Device::Cpu)?; stream.enqueue(|| {
+/// println!("on a thread of the stream's"); Ok(()) })?; stream.synchronize()?;
 /// # Ok::<(), libcai::Error>(())
 /// ```
 #[derive(Debug)]
@@ -36,16 +31,16 @@ unsafe impl Send for Stream {}
 // SAFETY: likewise.
 unsafe impl Sync for Stream {}
 
-/// How a stream works.
+/// The mode of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
     /// CPU: at once, on the calling thread. GPU: the legacy default stream.
     Default,
-    /// CPU: likewise. GPU: a stream that the legacy one waits for, and that waits for it.
+    /// CPU: likewise. GPU: a stream that the legacy stream waits for, and that waits for it.
     Sync,
-    /// CPU: one thread of its own, first in, first out. GPU: a stream that is independent of the
-    /// legacy one.
+    /// CPU: its own thread, first in, first out. GPU: a stream that is independent of the legacy
+    /// stream.
     Async,
 }
 
@@ -53,38 +48,38 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Capture {
-    /// It is not.
+    /// Not captured.
     None,
-    /// It is; and the number of the capture.
+    /// Being captured, with the id of the capture.
     Active(u64),
-    /// An error has ended the capture; whoever captures must end it, too.
+    /// An error has invalidated the capture; the capturing code must end it.
     Invalidated(u64),
 }
 
-/// What is known of a stream.
+/// The properties of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamInfo {
-    /// Of a wrapped stream, as the driver describes it.
+    /// Its mode; for a wrapped stream, as the driver reports it.
     pub mode: Mode,
     /// Where its work runs.
     pub device: Device,
     /// As [`Stream::value`].
     pub value: u64,
-    /// Tells it from all streams that there ever were in this process.
+    /// An id that is unique among all streams of this process, ever.
     pub id: u64,
     /// 0 is the default, and lower is more urgent.
     pub priority: i32,
     /// Whether it is being captured.
     pub capture: Capture,
-    /// How many threads its work may use: [`Stream::set_thread_limit`]; 0 for a GPU's.
+    /// How many threads its work may use: [`Stream::set_thread_limit`]; 0 for a GPU.
     pub thread_limit: i32,
-    /// Whether it is somebody else's: [`Stream::wrap`].
+    /// Whether it is from [`Stream::wrap`].
     pub wrapped: bool,
 }
 
 impl Stream {
-    /// Makes a stream of [`Mode::Async`].
+    /// Creates a stream of [`Mode::Async`].
     ///
     /// # Errors
     /// As [`Stream::with_mode`].
@@ -92,12 +87,12 @@ impl Stream {
         Self::with_mode(device, Mode::Async, 0)
     }
 
-    /// Makes a stream. `priority` 0 is the default, and lower is more urgent; the driver clips it. It
-    /// is 0 for the CPU and for [`Mode::Default`].
+    /// Creates a stream. `priority` 0 is the default, and lower is more urgent; the driver clips
+    /// it. It must be 0 for the CPU and for [`Mode::Default`].
     ///
     /// # Errors
     /// [`Error::Value`](crate::Error::Value) for another priority there;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) if no thread could be made; the rest as
+    /// [`Error::Unsupported`](crate::Error::Unsupported) if a thread cannot be created; the rest as
     /// [`Device::set_current`].
     pub fn with_mode(device: Device, mode: Mode, priority: i32) -> Result<Self> {
         let mode = match mode {
@@ -112,7 +107,8 @@ impl Stream {
         .map(Self::adopt)
     }
 
-    /// The calling thread's current stream of a device: at first one of [`Mode::Default`].
+    /// The calling thread's current stream of a device; the default is a stream of
+    /// [`Mode::Default`].
     ///
     /// # Errors
     /// As [`Stream::with_mode`].
@@ -131,8 +127,8 @@ impl Stream {
         unsafe { Self::wrap(device, 1) }
     }
 
-    /// The per-thread default stream that the calling thread has of a GPU's primary context. On any
-    /// other thread the handle is refused with [`Error::State`](crate::Error::State).
+    /// The calling thread's per-thread default stream of a GPU's primary context. On any other
+    /// thread the handle returns [`Error::State`](crate::Error::State).
     ///
     /// # Errors
     /// As [`Stream::legacy`].
@@ -141,17 +137,17 @@ impl Stream {
         unsafe { Self::wrap(device, 2) }
     }
 
-    /// Makes a handle for a GPU's stream of somebody else's: 1 or 2 of the device's primary context,
-    /// or a `CUstream`. Streams are the same if their values, contexts and (for 2) threads are,
-    /// whoever wrapped them.
+    /// Makes a handle for a GPU stream that other code created: 1 or 2 of the device's primary
+    /// context, or a `CUstream`. Two handles mean the same stream if their values, contexts and
+    /// (for 2) threads are the same.
     ///
     /// # Safety
-    /// `value` is such a stream, and stays as long as the handle, its clones, and the work that
+    /// `value` is such a stream, and lives as long as the handle, its clones, and the work that
     /// they queue.
     ///
     /// # Errors
     /// [`Error::Value`](crate::Error::Value) for 0; [`Error::Device`](crate::Error::Device) if the
-    /// stream is not that device's, or that is the CPU; the rest as [`Device::set_current`].
+    /// stream is not of that device, or the device is the CPU; the rest as [`Device::set_current`].
     pub unsafe fn wrap(device: Device, value: u64) -> Result<Self> {
         ask(|out, error| {
             let nothing = std::ptr::null_mut();
@@ -161,14 +157,14 @@ impl Stream {
         .map(Self::adopt)
     }
 
-    /// Likewise with what keeps the stream: dropped once, on any thread, when libcai needs the
-    /// stream no longer. What it panics with goes to [`on_failure`](crate::on_failure).
+    /// Likewise with an owner that keeps the stream alive: it is dropped once, on any thread, when
+    /// libcai no longer needs the stream. Its panics go to [`on_failure`](crate::on_failure).
     ///
     /// # Safety
-    /// `value` is such a stream, and stays as long as `owner`.
+    /// `value` is such a stream, and lives as long as `owner`.
     ///
     /// # Errors
-    /// As [`Stream::wrap`]; the owner comes back.
+    /// As [`Stream::wrap`]; the owner is returned.
     pub unsafe fn wrap_owned<T: Send + 'static>(
         device: Device,
         value: u64,
@@ -183,10 +179,10 @@ impl Stream {
         .map(Self::adopt)
     }
 
-    /// Takes over the caller's holder, as C functions give it.
+    /// Takes over the caller's reference, as C functions return it.
     ///
     /// # Safety
-    /// `raw` is a stream of libcai's, with a holder that is the caller's to give.
+    /// `raw` is a stream of libcai's, with a reference that the caller owns.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<sys::cai_stream>) -> Self {
         // SAFETY: the stream is held.
@@ -194,33 +190,33 @@ impl Stream {
         Self { raw, value }
     }
 
-    /// Gives the holder to the caller, who ends it with `cai_stream_release()`.
+    /// Returns the reference to the caller, who must release it with `cai_stream_release()`.
     #[inline]
     pub fn into_raw(self) -> NonNull<sys::cai_stream> {
         mem::ManuallyDrop::new(self).raw
     }
 
-    /// The stream for C functions, borrowed from this holder.
+    /// The stream for C functions, borrowed from this object.
     #[inline]
     pub fn as_ptr(&self) -> *mut sys::cai_stream {
         self.raw.as_ptr()
     }
 
-    /// What C has just given.
+    /// Wraps the result of a C function.
     fn adopt(raw: *mut sys::cai_stream) -> Self {
         let raw = NonNull::new(raw).expect("a stream that was made is not NULL");
         // SAFETY: C gives a holder with it.
         unsafe { Self::from_raw(raw) }
     }
 
-    /// The stream's number, as kernels and the dict take it: 1, 2 or a `CUstream`; 0 for a CPU's.
-    /// 1 and 2 mean the primary context of the device, which need not be current.
+    /// The stream's number for kernels and the dict: 1, 2 or a `CUstream`; 0 for a CPU stream. 1
+    /// and 2 mean the primary context of the device, which need not be current.
     #[inline]
     pub fn value(&self) -> u64 {
         self.value
     }
 
-    /// What is known of it.
+    /// Its properties.
     ///
     /// # Errors
     /// [`Error::State`](crate::Error::State) after a reset of the context, and for another thread's
@@ -261,31 +257,29 @@ impl Stream {
         Ok(self.describe()?.device)
     }
 
-    /// Sets how many threads work on a CPU's stream may use, for that work to read; at least 1, and
-    /// at first the machine's number of processors.
+    /// Sets how many threads the work on a CPU stream may use; the work must read it itself. At
+    /// least 1; the default is the machine's number of processors.
     ///
     /// # Errors
-    /// [`Error::Value`](crate::Error::Value); [`Error::Device`](crate::Error::Device) for a GPU's.
+    /// [`Error::Value`](crate::Error::Value); [`Error::Device`](crate::Error::Device) for a GPU
+    /// stream.
     pub fn set_thread_limit(&self, threads: i32) -> Result<()> {
         // SAFETY: the stream is held.
         call(|error| unsafe { sys::cai_stream_set_thread_limit(self.as_ptr(), threads, error) })
     }
 
-    /// Queues a closure. A CPU's stream that is not [`Mode::Async`] runs it before the call returns.
-    ///
-    /// It is called once, or not at all if it is dropped because work before it failed. What it
-    /// returns as an error or panics with becomes a failure of the stream. The first one is
-    /// returned once, by the next call of this function (which then queues nothing),
-    /// [`Stream::is_busy`], [`Stream::synchronize`], [`Stream::follow`] or [`Stream::wait`]; if none
-    /// comes, [`on_failure`](crate::on_failure) hears of it.
-    ///
-    /// On a GPU's stream it runs on a thread of the driver's: it must not call the driver, and so
-    /// nothing of this crate that does, nor drop arrays. What it captured is dropped later, on the
-    /// thread of another call for the stream or of [`drain`](crate::drain); hence it is `FnMut`, not
-    /// `FnOnce`.
+    /// Queues a closure. A CPU stream that is not [`Mode::Async`] runs it before the call returns.
+    /// It is called once, or not at all if it is dropped because earlier work failed. Its error or
+    /// panic becomes a failure of the stream. The first failure is returned once, by the next call
+    /// of this function (which then queues nothing), [`Stream::is_busy`], [`Stream::synchronize`],
+    /// [`Stream::follow`] or [`Stream::wait`]. If there is no such call, it goes to
+    /// [`on_failure`](crate::on_failure). On a GPU stream it runs on a thread of the driver: it
+    /// must not call the driver, directly or through this crate, nor drop arrays. What it captured
+    /// is dropped later, by another call for the stream or by [`drain`](crate::drain); hence it is
+    /// `FnMut`, not `FnOnce`.
     ///
     /// # Errors
-    /// The failure of earlier work; of this one if it ran at once;
+    /// The failure of earlier work, or of this work if it ran at once;
     /// [`Error::Capture`](crate::Error::Capture) if the stream is being captured;
     /// [`Error::State`](crate::Error::State) after a reset; [`Error::Cuda`](crate::Error::Cuda);
     /// [`Error::Memory`](crate::Error::Memory). The closure is dropped then.
@@ -302,16 +296,16 @@ impl Stream {
         Ok(queued?)
     }
 
-    /// Keeps an object until the stream has passed what is queued on it by now; in a capture, the
-    /// graph keeps it. It is dropped on the thread of a later call for the stream, of a use, or of
-    /// [`drain`](crate::drain); on a CPU's stream by whoever does its work. What its drop panics with
-    /// goes to [`on_failure`](crate::on_failure).
+    /// Keeps an object until the work queued on the stream so far is complete; in a capture, the
+    /// graph keeps it. It is dropped by a later call for the stream, a later use, or
+    /// [`drain`](crate::drain); on a CPU stream by the thread that runs its work. Panics of its
+    /// drop go to [`on_failure`](crate::on_failure).
     ///
     /// # Errors
     /// [`Error::State`](crate::Error::State) after a reset;
     /// [`Error::Capture`](crate::Error::Capture) if the capture was invalidated;
-    /// [`Error::Cuda`](crate::Error::Cuda); [`Error::Memory`](crate::Error::Memory). The object comes
-    /// back: the stream may use it still.
+    /// [`Error::Cuda`](crate::Error::Cuda); [`Error::Memory`](crate::Error::Memory). The object is
+    /// returned, since the stream may still use it.
     pub fn attach<T: Send + 'static>(&self, object: T) -> Result<(), Failed<T>> {
         failure::give(object, |release, context| {
             // SAFETY: the stream is held; the context is the object, as release takes it.
@@ -331,33 +325,33 @@ impl Stream {
             .map(|busy: i32| busy != 0)
     }
 
-    /// Waits until the work that is queued is complete; then drops what was attached.
+    /// Waits until the queued work is complete; then drops what was attached.
     ///
     /// # Errors
-    /// As [`Stream::is_busy`]; [`Error::State`](crate::Error::State) also in the work of a CPU's
+    /// As [`Stream::is_busy`]; [`Error::State`](crate::Error::State), also in the work of a CPU
     /// stream that would wait for itself.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is held.
         call(|error| unsafe { sys::cai_stream_synchronize(self.as_ptr(), error) })
     }
 
-    /// Makes later work wait for what is queued on `other` by now. The host waits only where a GPU's
-    /// stream follows an [`Mode::Async`] one of the CPU, or a CPU's stream that works at once follows
-    /// any. A GPU's stream that follows one that is being captured joins the capture, and must be
-    /// followed back before that ends.
+    /// Makes later work wait for the work queued on `other` so far. The host waits only if a GPU
+    /// stream follows an [`Mode::Async`] stream of the CPU, or if a CPU stream that works at once
+    /// follows any stream. A GPU stream that follows a stream that is being captured joins the
+    /// capture; the captured stream must follow it back before the capture ends.
     ///
     /// # Errors
     /// The failure of earlier work on either; [`Error::Capture`](crate::Error::Capture) where a
-    /// capture allows no such order; [`Error::State`](crate::Error::State) after a reset, and where a
-    /// CPU's stream would wait for itself; [`Error::Cuda`](crate::Error::Cuda);
+    /// capture allows no such order; [`Error::State`](crate::Error::State) after a reset, and where
+    /// a CPU stream would wait for itself; [`Error::Cuda`](crate::Error::Cuda);
     /// [`Error::Memory`](crate::Error::Memory).
     pub fn follow(&self, other: &Self) -> Result<()> {
         // SAFETY: the streams are held.
         call(|error| unsafe { sys::cai_stream_follow(self.as_ptr(), other.as_ptr(), error) })
     }
 
-    /// Makes later work wait for an event, of any device, as it was recorded last; for nothing if it
-    /// never was.
+    /// Makes later work wait for the last record of an event, of any device; does nothing if it was
+    /// never recorded.
     ///
     /// # Errors
     /// As [`Stream::follow`].
@@ -366,7 +360,8 @@ impl Stream {
         call(|error| unsafe { sys::cai_event_wait(event.as_ptr(), self.as_ptr(), error) })
     }
 
-    /// Makes it the calling thread's current stream of its device. For a while: [`Stream::enter`].
+    /// Makes it the calling thread's current stream of its device. For a scope, use
+    /// [`Stream::enter`].
     ///
     /// # Errors
     /// [`Error::State`](crate::Error::State) after a reset; [`Error::Memory`](crate::Error::Memory).
@@ -375,7 +370,7 @@ impl Stream {
         call(|error| unsafe { sys::cai_stream_set_current(self.as_ptr(), error) })
     }
 
-    /// Makes it the calling thread's current stream of its device until the guard goes.
+    /// Makes it the calling thread's current stream of its device until the guard is dropped.
     ///
     /// # Errors
     /// As [`Stream::set_current`].
@@ -398,7 +393,7 @@ impl Clone for Stream {
 impl Drop for Stream {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the holder that was taken over.
+        // SAFETY: this is the reference that was taken over.
         unsafe { sys::cai_stream_release(self.as_ptr()) };
     }
 }
@@ -411,9 +406,9 @@ extern "C" fn run<F: FnMut() -> Result<()>>(
     unsafe { failure::as_status("work on a stream", error, &mut *context.cast::<F>()) }
 }
 
-/// A stream that is the calling thread's current one of its device until this goes. Guards of a
-/// device go in the reverse order in which they came, on the thread on which they came. When it is
-/// dropped, the host waits for the stream; what fails then goes to
+/// A guard that makes a stream the calling thread's current stream of its device until it is
+/// dropped. Drop the guards of a device in the reverse order, on the thread that made them. When it
+/// is dropped, the host waits for the stream; failures then go to
 /// [`on_failure`](crate::on_failure). A guard that is forgotten leaves its stream current.
 #[derive(Debug)]
 #[must_use = "the stream is left when the guard is dropped"]
@@ -422,7 +417,7 @@ pub struct StreamGuard {
 }
 
 impl StreamGuard {
-    /// Makes a stream of a device, and enters it: it ends with the guard.
+    /// Creates a stream of a device, and enters it; the guard holds it.
     ///
     /// ```
     /// use libcai::{Device, Mode, Stream, StreamGuard};
@@ -439,20 +434,20 @@ impl StreamGuard {
         Stream::with_mode(device, mode, 0)?.enter()
     }
 
-    /// Waits for the work on the stream, and makes the one before it current again.
+    /// Waits for the work on the stream, and makes the previous stream current again.
     ///
     /// # Errors
     /// As [`Stream::synchronize`], and the stream is left all the same;
-    /// [`Error::State`](crate::Error::State), and nothing has changed, for a guard out of turn, which
-    /// comes back to be left later.
+    /// [`Error::State`](crate::Error::State), with nothing changed, for a guard out of order, which
+    /// is returned to be left later.
     pub fn try_leave(self) -> Result<(), Failed<Self>> {
         self.leave_as(0)
     }
 
-    /// Likewise, but waits for nothing.
+    /// Likewise, without waiting.
     ///
     /// # Errors
-    /// As [`StreamGuard::try_leave`], but for what waiting may fail with.
+    /// As [`StreamGuard::try_leave`], without the failures of waiting.
     pub fn try_leave_queued(self) -> Result<(), Failed<Self>> {
         self.leave_as(sys::CAI_LEAVE_QUEUED)
     }

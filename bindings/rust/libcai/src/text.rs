@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Texts that go to C.
+//! Texts for C.
 
 use std::ffi::CString;
 
 use crate::error::{Error, Result};
 use crate::sys;
 
-/// A text for C, which would not see what comes after a NUL.
+/// A text for C, which would ignore everything after a NUL.
 pub(crate) fn c_text(text: &str) -> Result<CString> {
     CString::new(text).map_err(|_| {
         Error::say(sys::CAI_ERR_VALUE, format!("a NUL inside of a text: {}", text.escape_debug()))

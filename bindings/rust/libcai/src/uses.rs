@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Arrays in use on a stream, as guards and by closures.
+//! Uses of arrays on a stream, as guards and with closures.
 #![allow(clippy::result_large_err)] // what comes back is a guard, which has the use in it
 
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::order::{Access, Options, pointers};
 use crate::sys;
 use crate::view::{View, ViewMut};
 
-/// How a [`Use`] keeps its arrays: `[ArrayRef<'a>; N]` or `Vec<ArrayRef<'a>>`.
+/// How a [`Use`] stores its arrays: `[ArrayRef<'a>; N]` or `Vec<ArrayRef<'a>>`.
 pub trait Arrays<'a>: sealed::Arrays<'a> {}
 
 impl<'a, const N: usize> Arrays<'a> for [ArrayRef<'a>; N] {}
@@ -24,7 +24,7 @@ impl<'a> Arrays<'a> for Vec<ArrayRef<'a>> {}
 mod sealed {
     use super::ArrayRef;
 
-    /// Gives the same arrays at each call.
+    /// Returns the same arrays at each call.
     pub trait Arrays<'a> {
         fn all(&self) -> &[ArrayRef<'a>];
     }
@@ -44,21 +44,18 @@ mod sealed {
     }
 }
 
-/// Arrays in use on a stream, from [`Use::begin`] to [`Use::try_end`] or until this is dropped, on
-/// every path, panics too. Meanwhile work that uses the arrays is queued on this stream, which the
-/// guard borrows, so that it outlives the use, and on no other.
-///
-/// The guard has a holder of its own of each owned array. So one that is forgotten leaks the arrays
-/// rather than let memory go that is in use. A borrowed array cannot be held: forget its guard, and
-/// nothing tells whoever has lent it that its memory is in use still.
-///
-/// A use that cannot be ended when it is dropped tells [`on_failure`](crate::on_failure), and the host
-/// waits for the stream. Where it cannot, since the stream is being captured or is another thread's,
-/// libcai holds the owned arrays until the work is complete: until an event, or the graph, has gone, or
-/// else until [`drain(true)`](crate::drain).
-///
-/// A guard may go to another thread if its stream may. Where that, or an array's, is the default
-/// stream 2 of the thread that has begun, the use is ended there: elsewhere it is [`Error::Order`].
+/// A use of arrays on a stream, from [`Use::begin`] to [`Use::try_end`] or until this is dropped,
+/// on every path, panics too. Meanwhile queue work that uses the arrays on this stream, and on no
+/// other. The guard borrows the stream, so that it outlives the use. The guard has its own
+/// reference to each owned array. So a guard that is forgotten leaks the arrays rather than free
+/// memory that is in use. A borrowed array cannot be kept alive: if its guard is forgotten, its
+/// owner does not learn that the memory is still in use. If a use cannot be ended when it is
+/// dropped, the error goes to [`on_failure`](crate::on_failure), and the host waits for the stream.
+/// If the host cannot wait, since the stream is being captured or is another thread's, libcai keeps
+/// the owned arrays alive until the work is complete: until an event is complete, or the graph is
+/// destroyed, or else until [`drain(true)`](crate::drain). A guard may move to another thread if
+/// its stream may. If its stream, or an array's, is the default stream 2 of the thread that began
+/// the use, end the use on that thread: elsewhere it is [`Error::Order`].
 ///
 /// ```
 /// use libcai::{Array, Options, Result, Stream, Use};
@@ -78,22 +75,21 @@ pub struct Use<'a, S: AsStream, A: Arrays<'a> = [ArrayRef<'a>; 1]> {
 }
 
 impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
-    /// Begins: makes the stream wait for what the producers of the arrays and of their masks have
-    /// pending, and for kept uses that conflict with the access. The host does not wait, but for
-    /// [`Order::Host`](crate::Order::Host), and for work of the CPU's streams. The arrays need no
+    /// Begins a use: makes the stream wait for the producers' pending work on the arrays and their
+    /// masks, and for kept uses that conflict with the access. The host does not wait, except with
+    /// [`Order::Host`](crate::Order::Host), and for work of CPU streams. The call allocates no
     /// memory.
     ///
     /// # Errors
-    /// Nothing has begun then; [`Detail::index`](crate::Detail::index) is the array, if one is at
-    /// fault. [`Error::Capture`] if a capture allows no such order, and nothing has happened;
-    /// [`Error::Driver`]; [`Error::Cuda`], after which some of the waits may stand;
-    /// [`Error::Device`] for ROCm, and for an array whose 1 or 2 has no context; [`Error::Order`] for
-    /// a 2 of another thread; [`Error::Value`] for a write to a read-only array;
-    /// [`Error::Memory`]; [`Error::State`] for what a reset or a fork has ended, and for memory that
-    /// was freed;
-    /// [`Error::Argument`], also for a stream of the CPU's, for [`Legacy`](crate::Legacy) and
-    /// [`PerThread`](crate::PerThread) if no context is current, and for a variable of the
-    /// environment that is none of its values.
+    /// No use is open then; [`Detail::index`](crate::Detail::index) is the array, if one is at
+    /// fault. [`Error::Capture`] if a capture allows no such order, with nothing changed;
+    /// [`Error::Driver`]; [`Error::Cuda`], after which some of the waits may be queued;
+    /// [`Error::Device`] for ROCm, and for an array whose 1 or 2 has no context; [`Error::Order`]
+    /// for a 2 of another thread; [`Error::Value`] for a write to a read-only array;
+    /// [`Error::Memory`]; [`Error::State`] after a reset or in a forked child, and for memory that
+    /// was freed; [`Error::Argument`], also for a CPU stream, for [`Legacy`](crate::Legacy) and
+    /// [`PerThread`](crate::PerThread) if no context is current, and for an environment variable
+    /// with an invalid value.
     #[inline]
     pub fn begin(
         stream: S,
@@ -103,8 +99,8 @@ impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
         Self::of(stream, arrays.map(Into::into), options.to_raw(ptr::null()))
     }
 
-    /// Likewise with an access for each array, whatever the options say of it: so what is only read
-    /// does not wait for other readers, beside what is written.
+    /// Likewise with an access for each array, which replaces the access of the options: so an
+    /// array that is only read does not wait for other readers, even if another array is written.
     ///
     /// ```
     /// use libcai::{Access, Array, Options, Result, Stream, Use};
@@ -132,7 +128,7 @@ impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
 }
 
 impl<'a, S: AsStream> Use<'a, S, Vec<ArrayRef<'a>>> {
-    /// Likewise for as many arrays as there are.
+    /// Likewise for any number of arrays.
     ///
     /// # Errors
     /// As [`Use::begin`].
@@ -145,7 +141,7 @@ impl<'a, S: AsStream> Use<'a, S, Vec<ArrayRef<'a>>> {
         Self::of(stream, arrays, options.to_raw(ptr::null()))
     }
 
-    /// [`Use::begin_each`] for as many arrays as there are.
+    /// [`Use::begin_each`] for any number of arrays.
     ///
     /// # Errors
     /// As [`Use::begin`].
@@ -178,7 +174,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
         Ok(Self { arrays, stream, open, lives: PhantomData })
     }
 
-    /// What is in use, in the order in which it was said.
+    /// The arrays in use, in the order in which they were passed.
     #[inline]
     pub fn arrays(&self) -> &[ArrayRef<'_>] {
         self.arrays.all()
@@ -188,10 +184,10 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     /// use. One event is recorded in all.
     ///
     /// # Errors
-    /// The use is then not over: the guard comes back, to be tried again, finished or dropped.
+    /// The use is then still open: the guard is returned, to be ended again, finished or dropped.
     /// [`Error::Capture`], also if the stream is being captured and was not at the beginning;
-    /// [`Error::Cuda`]; [`Error::Order`] on another thread than that of a 2; [`Error::Memory`]. If one
-    /// producer cannot be ordered, the others still are, unless a capture forbids.
+    /// [`Error::Cuda`]; [`Error::Order`] on another thread than that of a 2; [`Error::Memory`]. If
+    /// one producer cannot be ordered, the others still are, unless a capture forbids that.
     pub fn try_end(mut self) -> Result<(), Failed<Self>> {
         match self.end_now() {
             Ok(()) => Ok(()), // and to drop it ends nothing
@@ -199,8 +195,8 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
         }
     }
 
-    /// Ends the use, as [`Use::try_end`] does, for who would not try again: the guard is dropped if
-    /// that fails. So the error holds nothing, and `?` turns it into any other one.
+    /// Ends the use, as [`Use::try_end`] does, for callers that would not try again: the guard is
+    /// dropped on failure. So the error carries no guard, and `?` converts it to any other error.
     ///
     /// ```
     /// use libcai::{Array, Options, Stream, Use};
@@ -214,17 +210,18 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     /// ```
     ///
     /// # Errors
-    /// As [`Use::try_end`]; the host has then waited for the stream, or libcai holds the arrays.
+    /// As [`Use::try_end`]; the host has then waited for the stream, or libcai keeps the arrays
+    /// alive.
     pub fn end(self) -> Result<()> {
         self.try_end().map_err(Error::from)
     }
 
-    /// Ends the use of work that is complete, or was never queued: nobody waits for it, and no owner
-    /// keeps it. If `wait`, the host waits for the stream first, so that it is complete; but not for
-    /// [`Order::None`](crate::Order::None).
+    /// Ends a use whose work is complete, or was never queued: no stream waits for it, and no owner
+    /// keeps it. If `wait`, the host waits for the stream first, so that it is complete; but not
+    /// with [`Order::None`](crate::Order::None).
     ///
     /// # Errors
-    /// The use is then not over, as with [`Use::try_end`]. With `wait`: [`Error::Capture`] if the
+    /// The use is then still open, as with [`Use::try_end`]. With `wait`: [`Error::Capture`] if the
     /// stream is being captured; [`Error::Driver`]; [`Error::Cuda`]; [`Error::Order`] or
     /// [`Error::State`] on another thread than that of a 2.
     pub fn finish(mut self, wait: bool) -> Result<(), Failed<Self>> {
@@ -248,7 +245,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
         if wait { self.stream.on(|_| finish()) } else { finish() }
     }
 
-    /// Lets the host wait in the place of an end that failed; or libcai, where that fails, too.
+    /// Makes the host wait after an end that failed; if that fails, too, abandons the use.
     #[cold]
     fn end_otherwise(&mut self, failure: &Error) {
         failure::report(failure);
@@ -256,7 +253,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
         if !matches!(again, Error::Capture(_)) {
             failure::report(&again);
         }
-        // SAFETY: likewise. It takes holders of its own, where it needs any.
+        // SAFETY: likewise. It takes references of its own, where it needs any.
         unsafe { sys::cai_use_abandon(self.open.as_mut_ptr()) };
     }
 }
@@ -268,7 +265,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
             self.end_otherwise(&failure);
         }
         for array in self.arrays.all() {
-            // SAFETY: the array is borrowed still, and this is the holder of the beginning.
+            // SAFETY: the array is still borrowed, and this is the reference of the beginning.
             unsafe { sys::cai_array_release(array.as_raw()) };
         }
     }
@@ -280,7 +277,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> fmt::Debug for Use<'a, S, A> {
     }
 }
 
-/// Uses arrays on a stream while `work` queues what uses them on that stream, and on no other.
+/// Uses arrays on a stream while `work` queues work on that stream, and on no other.
 ///
 /// ```
 /// use libcai::{Array, Options, Result, Stream};
@@ -293,8 +290,8 @@ impl<'a, S: AsStream, A: Arrays<'a>> fmt::Debug for Use<'a, S, A> {
 /// ```
 ///
 /// # Errors
-/// As [`Use::begin`], and then `work` was not called; as [`Use::try_end`], and then the use was ended
-/// as if it were dropped.
+/// As [`Use::begin`], and then `work` was not called; as [`Use::try_end`], and then the use was
+/// ended as if dropped.
 #[inline]
 pub fn with<'a, R, const N: usize>(
     stream: impl AsStream,
@@ -349,7 +346,7 @@ macro_rules! of_one_array {
                 self.0.arrays[0]
             }
 
-            /// The elements as a `T` each, for work on the stream while the guard is there:
+            /// The elements as `T`, for work on the stream while the guard lives:
             /// [`ArrayRef::view`].
             ///
             /// # Errors
@@ -362,15 +359,15 @@ macro_rules! of_one_array {
             /// Ends the use: [`Use::try_end`].
             ///
             /// # Errors
-            /// As that: the use is then not over, and the guard comes back.
+            /// As there: the use is then still open, and the guard is returned.
             pub fn try_end(self) -> Result<(), Failed<Self>> {
                 self.0.try_end().map_err(|failed| failed.map(Self))
             }
 
-            /// Ends the use of work that is complete, or was never queued: [`Use::finish`].
+            /// Ends a use whose work is complete, or was never queued: [`Use::finish`].
             ///
             /// # Errors
-            /// As that: the use is then not over, and the guard comes back.
+            /// As there: the use is then still open, and the guard is returned.
             pub fn finish(self, wait: bool) -> Result<(), Failed<Self>> {
                 self.0.finish(wait).map_err(|failed| failed.map(Self))
             }
@@ -417,7 +414,7 @@ impl<'a, S: AsStream> Writing<'a, S> {
         Use::begin(stream, [array.borrow()], options.access(Access::Write)).map(Self)
     }
 
-    /// The elements as a `T` each, to be written by work on the stream while the guard is there:
+    /// The elements as `T`, to be written by work on the stream while the guard lives:
     /// [`Array::view_mut`].
     ///
     /// # Errors
@@ -458,8 +455,8 @@ impl Array {
         self.borrow().read_on(stream)
     }
 
-    /// Begins to write the array on a stream, in full order. No other guard of this holder can be
-    /// there meanwhile; those of other holders are ordered.
+    /// Begins to write the array on a stream, in full order. No other guard of this object can
+    /// exist meanwhile; guards of its clones are ordered.
     ///
     /// # Errors
     /// As [`Use::begin`].

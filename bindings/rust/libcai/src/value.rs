@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Raw values of an interface's dict, before anybody judges them.
+//! Raw values of an interface's dict, before they are judged.
 
 use std::borrow::Cow;
 use std::ffi::c_char;
@@ -10,8 +10,8 @@ use std::slice;
 use crate::interface::Interface;
 use crate::sys;
 
-/// A value as its producer has it. The names are Python's, whose types the text of the interface
-/// tells apart; other languages use `Missing`, `None`, `Int`, `Bool`, `Float`, `Text` and `Tuple`.
+/// A producer's value. The names are Python's, whose types the text of the interface distinguishes;
+/// other languages use `Missing`, `None`, `Int`, `Bool`, `Float`, `Text` and `Tuple`.
 ///
 /// ```
 /// use libcai::Value;
@@ -30,11 +30,11 @@ pub enum Value<'a> {
     None,
     /// Exactly an `int`.
     Int(i128),
-    /// An integer by `__index__`, a subclass of `int` among them.
+    /// An integer by `__index__`; subclasses of `int` too.
     Index(i128),
     /// A `bool`.
     Bool(bool),
-    /// A `float`, as it prints.
+    /// A `float`, in printed form.
     Float(Cow<'a, str>),
     /// Exactly a `str`: UTF-8 is expected, and checked.
     Text(Cow<'a, [u8]>),
@@ -48,20 +48,20 @@ pub enum Value<'a> {
     TupleSubclass(Items<'a>),
     /// A `list`, or a subclass of it.
     List(Items<'a>),
-    /// Exactly a `dict`, as it prints.
+    /// Exactly a `dict`, in printed form.
     Dict(Cow<'a, str>),
-    /// A subclass of `dict`, as it prints.
+    /// A subclass of `dict`, in printed form.
     DictSubclass(Cow<'a, str>),
-    /// What has the items of a dict and is none, as it prints.
+    /// An object that is no dict but has its items, in printed form.
     Mapping(Cow<'a, str>),
-    /// Anything else, as it prints.
+    /// Any other object, in printed form.
     Object(Cow<'a, str>),
     /// An object with an interface of its own: a mask.
     Interface(MaskInterface<'a>),
 }
 
 impl Value<'_> {
-    /// How many levels there are in it.
+    /// The number of levels in it.
     fn levels(&self) -> usize {
         match self {
             Self::Tuple(items) | Self::TupleSubclass(items) | Self::List(items) => items.levels,
@@ -71,7 +71,7 @@ impl Value<'_> {
     }
 }
 
-/// More levels than any descr that is read has: two for each of `CAI_MAX_DESCR_DEPTH` lists.
+/// More levels than any readable descr has: two for each of `CAI_MAX_DESCR_DEPTH` lists.
 const MAX_LEVELS: usize = 2 * sys::CAI_MAX_DESCR_DEPTH + 6;
 
 /// The level above these values, if it can be.
@@ -80,9 +80,9 @@ fn level_above<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> O
     (levels <= MAX_LEVELS).then_some(levels)
 }
 
-/// What a tuple or a list holds. What is nested deeper than all that is read goes, so that no value is
-/// too deep to be copied, printed and dropped; only the number of items is then known, and such a
-/// value is refused as nested too deep.
+/// The items of a tuple or a list. Items that are nested deeper than any readable value are
+/// dropped, so that every value can be copied, printed and dropped; only their number is kept, and
+/// such a value is refused as nested too deep.
 ///
 /// ```
 /// use libcai::{Interface, Strictness, Value};
@@ -146,8 +146,8 @@ impl<'a> Deref for MaskInterface<'a> {
 }
 
 impl<'a> From<Interface<'a>> for Value<'a> {
-    /// A mask. One that is nested deeper than all that is read, as [`Items`] are, is an object that has
-    /// no interface.
+    /// A mask. One that is nested deeper than any readable value, see [`Items`], becomes an object
+    /// without an interface.
     fn from(interface: Interface<'a>) -> Self {
         match level_above(interface.values()) {
             Some(levels) => {
@@ -191,7 +191,7 @@ pub(crate) struct RawValues {
 }
 
 impl RawValues {
-    /// Gives C's form of a value, which points into `self` and `value`.
+    /// Returns the C form of a value, which points into `self` and `value`.
     pub(crate) fn add(&mut self, value: &Value<'_>) -> sys::cai_value {
         match value {
             Value::Missing => of_form(sys::CAI_FORM_MISSING),
@@ -257,12 +257,12 @@ fn of_text(form: u8, text: &[u8]) -> sys::cai_value {
     sys::cai_value { text: start, length: length_of(text), ..of_form(form) }
 }
 
-/// What is longer than C can count is cut, and is wrong in any case.
+/// A length that C cannot count is cut; it is invalid in any case.
 fn length_of<T>(items: &[T]) -> u32 {
     u32::try_from(items.len()).unwrap_or(u32::MAX)
 }
 
-/// Copies a value of C's; a mask's own interface is left to the caller.
+/// Copies a C value; the caller copies a mask's own interface.
 ///
 /// # Safety
 /// What `raw` points to can be read, as its form says.

@@ -10,11 +10,9 @@ use crate::dtype::{DType, Element};
 use crate::error::{Entry, Error, Result, ask};
 use crate::sys;
 
-/// An array whose elements are each a `T`, for reading: of its type, in the host's byte order,
-/// aligned, and all valid.
-///
-/// The memory is where it is, mostly a GPU's: a view gives its address to who queues work, and never
-/// touches it.
+/// An array with elements of type `T`, for reading: in the host's byte order, aligned, and all
+/// valid. The memory stays in place, usually on a GPU: a view provides its address for queued work,
+/// and never reads or writes it.
 ///
 /// ```
 /// use libcai::Array;
@@ -95,30 +93,30 @@ impl<'a, T: Element> View<'a, T> {
         self.len() == 0
     }
 
-    /// The elements themselves, in C order, where the host may read them: in its own memory, pinned or
-    /// managed.
+    /// The elements themselves, in C order, if the host may read them: in host, pinned or managed
+    /// memory.
     ///
     /// ```
     /// use libcai::Array;
     ///
-    /// let array = Array::from_vec(vec![1f64, 2.0, 3.0], &[3])?;
-    /// // SAFETY: nobody else has the array.
-    /// let values = unsafe { array.view::<f64>()?.as_slice() }?;
-    /// assert_eq!(values, [1.0, 2.0, 3.0]);
+    /// let array = Array::from_vec(vec![1f64, 2.0, 3.0], &[3])?; // SAFETY: no other code has the
+    /// array. let values = unsafe { array.view::<f64>()?.as_slice() }?; assert_eq!(values, [1.0,
+    /// 2.0, 3.0]);
     /// # Ok::<(), libcai::Error>(())
     /// ```
     ///
     /// # Safety
-    /// What the array says of its memory is true. No work that writes it is pending, and nobody
-    /// writes it for `'a`, neither on a stream nor on the host: any holder could. Each element is a
-    /// valid `T`, which matters for `bool`. The host may use managed memory now.
+    /// The array describes its memory correctly. No work that writes it is pending, and no code
+    /// writes it for `'a`, neither on a stream nor on the host: code with another reference could.
+    /// Each element is a valid `T`, which matters for `bool`. The host may use managed memory now.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for memory of a device; [`Error::Layout`] if the array is not
     /// C-contiguous.
     pub unsafe fn as_slice(self) -> Result<&'a [T]> {
         let (data, len) = self.host_elements()?;
-        // SAFETY: aligned and in range, as the array was judged; the rest is the caller's word.
+        // SAFETY: aligned and in range, since the array was validated; the caller guarantees the
+        // rest.
         Ok(unsafe { slice::from_raw_parts(data, len) })
     }
 
@@ -149,8 +147,7 @@ impl<'a, T: Element> View<'a, T> {
         Ok((data, len))
     }
 
-    /// Where the host finds the first element: of pinned memory that may be elsewhere than where a
-    /// GPU does.
+    /// The host's address of the first element; for pinned memory it may differ from the GPU's.
     pub(crate) fn host_address(self) -> Result<u64> {
         if self.array.device_type() != DeviceType::CudaHost {
             return Ok(self.data());
@@ -166,16 +163,14 @@ impl<T: Element> fmt::Debug for View<'_, T> {
     }
 }
 
-/// An array whose elements are each a `T`, for writing as well. Of one [`Array`](crate::Array) there
-/// is one at a time, and no [`View`] beside it.
+/// An array with elements of type `T`, for writing as well. An [`Array`](crate::Array) has one at a
+/// time, and no [`View`] beside it.
 ///
 /// ```
 /// use libcai::Array;
 ///
-/// let mut array = Array::from_vec(vec![0u16; 4], &[2, 2])?;
-/// // SAFETY: nobody else has the array.
-/// unsafe { array.view_mut::<u16>()?.as_mut_slice() }?[3] = 7;
-/// // SAFETY: likewise.
+/// let mut array = Array::from_vec(vec![0u16; 4], &[2, 2])?; // SAFETY: no other code has the
+/// array. unsafe { array.view_mut::<u16>()?.as_mut_slice() }?[3] = 7; // SAFETY: likewise.
 /// assert_eq!(unsafe { array.view::<u16>()?.as_slice() }?, [0, 0, 0, 7]);
 /// # Ok::<(), libcai::Error>(())
 /// ```
@@ -194,7 +189,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Ok(Self { array, elements: PhantomData })
     }
 
-    /// The array itself, of which there may be no other view meanwhile.
+    /// The array itself, which can have no other view meanwhile.
     #[cfg(feature = "cudarc")]
     pub(crate) fn array(&self) -> ArrayRef<'a> {
         self.array
@@ -206,7 +201,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         View { array: self.array, elements: PhantomData }
     }
 
-    /// The same elements for a while, after which this view can be used again.
+    /// A reborrow of the same elements, after which this view can be used again.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         ViewMut { array: self.array, elements: PhantomData }
@@ -242,17 +237,18 @@ impl<'a, T: Element> ViewMut<'a, T> {
         self.len() == 0
     }
 
-    /// The elements themselves, in C order, as [`View::as_slice()`] gives them, to be written as well.
+    /// The elements themselves, in C order, as [`View::as_slice()`] returns them, for writing as
+    /// well.
     ///
     /// # Safety
-    /// As [`View::as_slice()`]; and nobody reads the memory for `'a`, either.
+    /// As [`View::as_slice()`]; and no other code reads the memory for `'a`, either.
     ///
     /// # Errors
     /// As [`View::as_slice()`].
     pub unsafe fn as_mut_slice(self) -> Result<&'a mut [T]> {
         let (data, len) = View::<T> { array: self.array, elements: PhantomData }.host_elements()?;
-        // SAFETY: aligned, in range and none twice, as the array was judged; the rest is the caller's
-        // word.
+        // SAFETY: aligned, in range and not overlapping, since the array was validated; the caller
+        // guarantees the rest.
         Ok(unsafe { slice::from_raw_parts_mut(data, len) })
     }
 }
@@ -263,7 +259,8 @@ impl<T: Element> fmt::Debug for ViewMut<'_, T> {
     }
 }
 
-/// Strides over an extent of 1 lead nowhere, and so may be anything; so may those of no elements.
+/// Strides over an extent of 1, and of arrays without elements, are not used, and may have any
+/// value.
 #[inline]
 fn check_alignment(array: ArrayRef<'_>, align: usize) -> Result<()> {
     let data = array.data();
@@ -305,7 +302,7 @@ fn masked() -> Error {
     Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Mask, message)
 }
 
-/// The type's own byte order was compared; that of its fields is not a part of it.
+/// The type's own byte order was compared; the byte order of its fields is no part of it.
 #[cold]
 fn swapped() -> Error {
     let message = "descr: a field is not in the host's byte order";

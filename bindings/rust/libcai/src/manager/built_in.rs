@@ -18,19 +18,19 @@ use crate::sys;
 pub struct PoolOptions {
     /// Its memory can be shared with other processes.
     pub exportable: bool,
-    /// It is the device's current pool until the manager ends: all who allocate in stream order draw
-    /// from it.
+    /// It is the device's current pool until the manager ends: all stream-ordered allocation uses
+    /// it.
     pub install: bool,
-    /// Bytes that it holds from the beginning, and keeps.
+    /// Bytes that the pool allocates at creation, and keeps.
     pub initial: u64,
-    /// Bytes that it never exceeds; 0: the device's.
+    /// The most bytes that the pool may have; 0: the device's limit.
     pub maximum: u64,
-    /// Bytes that it keeps when they are freed; [`u64::MAX`]: all.
+    /// Freed bytes that the pool caches; [`u64::MAX`]: all.
     pub threshold: u64,
 }
 
 impl Manager {
-    /// A pool of its own, with memory in the order of streams.
+    /// A manager with its own pool of stream-ordered memory.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a device without pools, or that cannot share them; the rest as
@@ -50,7 +50,7 @@ impl Manager {
         unsafe { Self::create_raw("pool", ptr::from_ref(&params).cast(), device, None) }
     }
 
-    /// Around `upstream`: counts, see [`Manager::statistics()`].
+    /// Wraps `upstream`, and counts allocations, see [`Manager::statistics()`].
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -58,7 +58,7 @@ impl Manager {
         Self::create("statistics", upstream.device(), Some(upstream))
     }
 
-    /// Around `upstream`: knows what is out, see [`Manager::outstanding()`].
+    /// Wraps `upstream`, and lists what is allocated, see [`Manager::outstanding()`].
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -66,7 +66,7 @@ impl Manager {
         Self::create("tracking", upstream.device(), Some(upstream))
     }
 
-    /// Around `upstream`: refuses what exceeds `limit` bytes that are out.
+    /// Wraps `upstream`, and fails allocations beyond `limit` allocated bytes.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -77,8 +77,8 @@ impl Manager {
         unsafe { upstream.within("limiting", &params) }
     }
 
-    /// Around `upstream`: appends a line of CSV for each call to a file. The first one names the
-    /// columns.
+    /// Wraps `upstream`, and appends a line of CSV for each call to a file. The first line names
+    /// the columns.
     ///
     /// # Errors
     /// [`Error::Value`] for a file that cannot be written.
@@ -91,8 +91,8 @@ impl Manager {
         unsafe { upstream.within("logging", &params) }
     }
 
-    /// Likewise, but the lines, each with its end, go to a function, which is dropped when the manager
-    /// has ended. What it panics with goes to [`on_failure`](crate::on_failure).
+    /// Likewise, but passes the lines, each with its line end, to a function, which is dropped when
+    /// the manager has ended. Its panics go to [`on_failure`](crate::on_failure).
     ///
     /// ```
     /// use libcai::{Device, Manager, memory::Request};
@@ -121,10 +121,11 @@ impl Manager {
         })
     }
 
-    /// Around `upstream`: asks `retry(size, attempt)` whether to try once more when memory is short,
-    /// having freed something. `size` is in bytes, and `attempt` 0 at the first failure of an
-    /// allocation, then 1 and so on. The function is dropped when the manager has ended. If it
-    /// panics, which goes to [`on_failure`](crate::on_failure), that is a no.
+    /// Wraps `upstream`, and calls `retry(size, attempt)` when memory is short; it frees something
+    /// and returns whether to try again. `size` is in bytes, and `attempt` is 0 at the first
+    /// failure of an allocation, then 1 and so on. The function is dropped when the manager has
+    /// ended. If it panics, the panic goes to [`on_failure`](crate::on_failure), and counts as
+    /// false.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -141,16 +142,16 @@ impl Manager {
         })
     }
 
-    /// A manager around this one.
+    /// A manager that wraps this one.
     ///
     /// # Safety
-    /// `params` are those of the manager of this name.
+    /// `params` are the params of the manager of this name.
     unsafe fn within<P>(&self, name: &str, params: &P) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { Self::create_raw(name, ptr::from_ref(params).cast(), self.device(), Some(self)) }
     }
 
-    /// A manager around this one that calls a function.
+    /// A manager that wraps this one and calls a function.
     fn calling<F: Send + 'static, P>(
         &self,
         name: &str,
@@ -166,7 +167,7 @@ impl Manager {
     }
 }
 
-/// Params of "logging" that say nothing yet.
+/// Empty params of "logging".
 fn no_log() -> sys::cai_log_params {
     sys::cai_log_params {
         struct_size: size_of::<sys::cai_log_params>() as u32,

@@ -15,15 +15,14 @@ use crate::manager::{Block, Manager};
 use crate::memory::{HostFlags, IpcHandle, MemoryKind, SharedMemory};
 use crate::sys;
 
-/// A manager of memory, written in Rust: what `cai_manager_table` is in C, and NBEP 7 in Python.
+/// A memory manager written in Rust: the counterpart of `cai_manager_table` in C, and of NBEP 7 in
+/// Python.
 ///
-/// [`Manager::new()`] makes a [`Manager`] of a value; [`Manager::register()`] lets libcai make values
-/// by the manager's name.
-///
-/// Functions are called with the GPU's primary context current and with no lock of libcai's held,
-/// from any thread, by several at a time, and may call libcai. What they return as an error or panic
-/// with is the error of whoever wanted memory; [`Error::say()`] makes one of one's own. A `stream` is
-/// 1, 2 or a `CUstream`; 0 for the CPU.
+/// [`Manager::new()`] makes a [`Manager`] of a value; [`Manager::register()`] lets libcai make
+/// values by the manager's name. libcai calls the functions with the GPU's primary context current
+/// and with no lock of libcai held, from any thread, and from several threads at a time. They may
+/// call libcai. Their errors and panics become the error of the caller that wanted memory;
+/// [`Error::say()`] makes an error. A `stream` is 1, 2 or a `CUstream`; 0 for the CPU.
 ///
 /// ```
 /// use libcai::manager::{Block, Manager, MemoryManager};
@@ -58,15 +57,15 @@ use crate::sys;
 /// ```
 ///
 /// # Safety
-/// A block that is given is memory of its device, of the kind that was asked for, which nobody else
-/// has until it is taken back; `host`, unless 0, is its address for the host, which may read and write
-/// all of it. (That it is large enough, and aligned, libcai looks at.)
+/// A returned block is memory of its device, of the requested kind, which no other code has until
+/// it is freed; `host`, unless 0, is its address for the host, which may read and write all of it.
+/// (libcai checks its size and alignment.)
 pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
-    /// Its name, for errors and logs, and for [`Manager::create()`]: of letters, digits, `_`, `-` and
-    /// `.`, and no other manager's in this process.
+    /// Its name, for errors and logs, and for [`Manager::create()`]: letters, digits, `_`, `-` and
+    /// `.`, and unique in this process.
     const NAME: &'static CStr;
 
-    /// The functions that it has beside those of this trait.
+    /// Its functions beyond those of this trait.
     const OPTIONAL: Optional<Self> = Optional::none();
 
     /// Makes the manager of a device, for [`Manager::create()`], [`Manager::choose()`] and the like.
@@ -79,8 +78,8 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
         Err(Error::say(sys::CAI_ERR_UNSUPPORTED, message))
     }
 
-    /// Called before the first allocation, perhaps again, and by several threads at once if they come
-    /// first together; keeps what is there.
+    /// Called before the first allocation. It may be called again, and by several threads at once
+    /// if they allocate first at the same time; it must keep existing state.
     ///
     /// # Errors
     /// Any; then nothing is allocated.
@@ -88,8 +87,8 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Gives up what it keeps for later: the device is being reset. What is out is still freed, unless
-    /// the primary context is destroyed: then nothing but its drop follows.
+    /// Drops cached memory, since the device is being reset. Allocated memory is still freed later,
+    /// unless the primary context is destroyed: then only its drop follows.
     ///
     /// # Errors
     /// Any.
@@ -102,11 +101,11 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
     /// [`Managed`](MemoryKind::Managed) or [`ManagedGlobal`](MemoryKind::ManagedGlobal).
     ///
     /// # Safety
-    /// `stream` is one of the device's, whose context is current.
+    /// `stream` is a stream of the device, whose context is current.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not so much left: then what is pending is freed, and it is called
-    /// once more (a manager with an upstream one only if something was pending);
+    /// [`Error::Memory`] if memory is short: libcai then frees what is pending and calls it once
+    /// more (if there is an upstream manager, only if something was pending);
     /// [`Error::Unsupported`] for a kind that it does not have; any other.
     unsafe fn memalloc(
         &self,
@@ -116,16 +115,17 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
         stream: u64,
     ) -> Result<Block>;
 
-    /// Frees what [`memalloc()`](Self::memalloc) gave, in the order of `stream`. It must not wait for
-    /// the device: see [`add_pending()`](crate::memory::add_pending).
+    /// Frees a block of [`memalloc()`](Self::memalloc), in the order of `stream`. It must not wait
+    /// for the device: see [`add_pending()`](crate::memory::add_pending).
     ///
     /// # Safety
-    /// The block came from there, was not freed, and nobody uses it but what is queued on `stream`,
-    /// which is one of the device's, whose context is current.
+    /// The block came from there, was not freed, and is used only by work queued on `stream`, which
+    /// is a stream of the device, whose context is current.
     ///
     /// # Errors
-    /// Any; the block is not freed any more, but after [`Error::Capture`]: a capture of the stream
-    /// forbids the free, the block is out still, and comes again.
+    /// Any. After [`Error::Capture`], which means that a capture of the stream forbids the free,
+    /// the block stays allocated, and libcai frees it again later. After any other error libcai
+    /// does not.
     unsafe fn memfree(&self, block: &Block, stream: u64) -> Result<()>;
 }
 
@@ -141,14 +141,15 @@ type GetMemoryInfo<M> = fn(&M) -> Result<MemoryAmount>;
 type DeferCleanup<M> = fn(&M, bool) -> Result<()>;
 type Trim<M> = fn(&M, u64) -> Result<()>;
 
-/// The functions that a [`MemoryManager`] has beside the required ones, by the names of NBEP 7 and
-/// of C's table. What is not here is the upstream manager's, if there is one, else libcai's own.
+/// The functions of a [`MemoryManager`] beyond the required ones, with the names of NBEP 7 and of
+/// C's table. For a missing function, the upstream manager's is used, if there is one, else
+/// libcai's own.
 ///
 /// ```
 /// # use libcai::manager::{Block, Manager, MemoryManager, Optional};
 /// # use libcai::{MemoryKind, Result};
 /// # struct Around(Manager);
-/// # // SAFETY: it gives what another manager gives.
+/// # // SAFETY: it returns what another manager returns.
 /// # unsafe impl MemoryManager for Around {
 /// #     const NAME: &std::ffi::CStr = c"around";
 /// const OPTIONAL: Optional<Self> = Optional::none().trim(Self::give_back);
@@ -167,9 +168,9 @@ type Trim<M> = fn(&M, u64) -> Result<()>;
 /// ```
 ///
 /// # Safety
-/// Of the functions that are unsafe to call: libcai calls them with the GPU's primary context
-/// current, a stream of the device's, a block that their counterpart gave and that was not taken
-/// back, and host memory of so many bytes that stays until it is unpinned.
+/// For the functions that are unsafe to call: libcai calls them with the GPU's primary context
+/// current, a stream of the device, a block of their counterpart that was not freed, and host
+/// memory of so many bytes that lives until it is unpinned.
 pub struct Optional<M> {
     host: Option<(MemHostAlloc<M>, MemHostFree<M>)>,
     pin: Option<(MemPin<M>, MemUnpin<M>)>,
@@ -196,7 +197,7 @@ impl<M> std::fmt::Debug for Optional<M> {
 }
 
 impl<M> Optional<M> {
-    /// None of them.
+    /// No optional function.
     pub const fn none() -> Self {
         Self {
             host: None,
@@ -210,9 +211,9 @@ impl<M> Optional<M> {
         }
     }
 
-    /// `memhostalloc(size, align, kind, flags)` allocates the host's memory, of the kind
-    /// [`Pinned`](MemoryKind::Pinned), [`Mapped`](MemoryKind::Mapped) or [`Host`](MemoryKind::Host);
-    /// `memhostfree(block)` frees it.
+    /// `memhostalloc(size, align, kind, flags)` allocates host memory, of the kind
+    /// [`Pinned`](MemoryKind::Pinned), [`Mapped`](MemoryKind::Mapped) or
+    /// [`Host`](MemoryKind::Host); `memhostfree(block)` frees it.
     pub const fn memhostalloc(
         self,
         memhostalloc: MemHostAlloc<M>,
@@ -221,14 +222,14 @@ impl<M> Optional<M> {
         Self { host: Some((memhostalloc, memhostfree)), ..self }
     }
 
-    /// `mempin(host, size, kind, flags)` pins memory of the host's that is there, as
-    /// [`Pinned`](MemoryKind::Pinned) or [`Mapped`](MemoryKind::Mapped); `memunpin(block)` undoes it
-    /// at once.
+    /// `mempin(host, size, kind, flags)` pins existing host memory, as
+    /// [`Pinned`](MemoryKind::Pinned) or [`Mapped`](MemoryKind::Mapped); `memunpin(block)` undoes
+    /// it at once.
     pub const fn mempin(self, mempin: MemPin<M>, memunpin: MemUnpin<M>) -> Self {
         Self { pin: Some((mempin, memunpin)), ..self }
     }
 
-    /// `base(address)` finds the driver's allocation around an address: where it begins, and its
+    /// `base(address)` returns the driver's allocation around an address: its beginning, and its
     /// bytes.
     pub const fn base(self, base: Base<M>) -> Self {
         Self { base: Some(base), ..self }
@@ -239,8 +240,8 @@ impl<M> Optional<M> {
         Self { get_ipc_handle: Some(get_ipc_handle), ..self }
     }
 
-    /// `open_ipc_handle(handle, descriptor, stream)` opens memory of another process where it is, for
-    /// work on any stream; a handle that is open is not opened again.
+    /// `open_ipc_handle(handle, descriptor, stream)` opens memory of another process in place, for
+    /// work on any stream; libcai does not open a handle that is open already.
     /// `close_ipc_handle(block, stream)` closes it.
     pub const fn open_ipc_handle(
         self,
@@ -250,32 +251,32 @@ impl<M> Optional<M> {
         Self { open_ipc_handle: Some((open_ipc_handle, close_ipc_handle)), ..self }
     }
 
-    /// `get_memory_info()` says how much memory there is.
+    /// `get_memory_info()` returns the free and total memory.
     pub const fn get_memory_info(self, get_memory_info: GetMemoryInfo<M>) -> Self {
         Self { get_memory_info: Some(get_memory_info), ..self }
     }
 
-    /// `defer_cleanup(enter)` frees nothing that it keeps pending from `true` until as many calls
-    /// with `false`.
+    /// `defer_cleanup(enter)` stops the manager's own pending frees from a call with `true` until
+    /// as many calls with `false`.
     pub const fn defer_cleanup(self, defer_cleanup: DeferCleanup<M>) -> Self {
         Self { defer_cleanup: Some(defer_cleanup), ..self }
     }
 
-    /// `trim(keep)` gives what is freed but kept back, down to `keep` bytes.
+    /// `trim(keep)` releases cached memory, down to `keep` bytes.
     pub const fn trim(self, trim: Trim<M>) -> Self {
         Self { trim: Some(trim), ..self }
     }
 }
 
 impl Manager {
-    /// Makes a manager of one that is written in Rust, for a device, and perhaps around an upstream
-    /// manager of the same device. It is dropped once, when this manager and all memory that it gave
-    /// is gone; what its drop panics with goes to [`on_failure`](crate::on_failure).
+    /// Makes a manager of a value written in Rust, for a device, and optionally around an upstream
+    /// manager of the same device. The value is dropped once, when this manager and all memory that
+    /// it allocated are dropped; panics of its drop go to [`on_failure`](crate::on_failure).
     ///
     /// # Errors
-    /// [`Error::Value`] for a name that is none or another manager's, and for an upstream manager of
-    /// another device; [`Error::Version`] for a library that needs another version of the table; the
-    /// rest as [`Device::set_current`]. The value is dropped.
+    /// [`Error::Value`] for a name that is invalid or another manager's, and for an upstream
+    /// manager of another device; [`Error::Version`] for a library that needs another version of
+    /// the table; the rest as [`Device::set_current`]. The value is dropped.
     pub fn new<M: MemoryManager>(
         device: Device,
         manager: M,
@@ -289,20 +290,20 @@ impl Manager {
         }
     }
 
-    /// Gives a manager that is written in Rust its name for the life of the process, so that
-    /// [`Manager::create()`], [`Manager::choose()`], `CAI_MEMORY_MANAGER` and other languages find it;
-    /// [`MemoryManager::create()`] makes it then. Nothing if it has it already. In C, its params are
-    /// NULL.
+    /// Registers a manager written in Rust under its name for the life of the process, so that
+    /// [`Manager::create()`], [`Manager::choose()`], `CAI_MEMORY_MANAGER` and other languages find
+    /// it; [`MemoryManager::create()`] then makes it. Does nothing if it is registered already. In
+    /// C, its params are NULL.
     ///
     /// # Errors
-    /// [`Error::Value`] for a name that is none or another manager's; [`Error::Version`] for a library
-    /// that needs another version of the table; [`Error::Memory`].
+    /// [`Error::Value`] for a name that is invalid or another manager's; [`Error::Version`] for a
+    /// library that needs another version of the table; [`Error::Memory`].
     pub fn register<M: MemoryManager>() -> Result<()> {
         register::<M>()
     }
 }
 
-/// The managers that have their names by this copy of the crate.
+/// The managers that this copy of the crate has registered.
 static REGISTERED: Mutex<Vec<(&CStr, TypeId)>> = Mutex::new(Vec::new());
 
 fn register<M: MemoryManager>() -> Result<()> {
@@ -330,7 +331,7 @@ macro_rules! if_any {
 }
 
 impl<M: MemoryManager> Table<M> {
-    /// As text: what is none is not registered.
+    /// As text: an invalid name is not registered.
     const NAME: &'static str = match M::NAME.to_str() {
         Ok(name) => name,
         Err(_) => "a manager",
@@ -395,8 +396,8 @@ unsafe extern "C" fn destroy<M: MemoryManager>(this: *mut c_void) {
     failure::run_unheard(Table::<M>::NAME, || drop(made));
 }
 
-/// Defines functions of the table: the manager's own, whose output is written if it succeeds, and
-/// whose error or panic becomes a status.
+/// Defines functions of the table: they call the manager's own, write its output on success, and
+/// turn its error or panic into a status.
 macro_rules! functions {
     ($(fn $name:ident($manager:ident: &M $(, $input:ident: $type:ty)*$(; $output:ident: $out:ty)*) $body:block)+) => {$(
         unsafe extern "C" fn $name<M: MemoryManager>(

@@ -13,8 +13,8 @@ use crate::sys;
 use crate::text::c_text;
 
 numbered! {
-    /// Where memory is and who may use it. On the CPU, all kinds but [`CudaArray`](Self::CudaArray)
-    /// give memory that the host may use.
+    /// The kind of memory: where it is, and which processors may use it. On the CPU, all kinds
+    /// except [`CudaArray`](Self::CudaArray) are memory that the host may use.
     ///
     /// ```
     /// use libcai::{Device, memory::MemoryKind};
@@ -26,7 +26,7 @@ numbered! {
     /// # Ok::<(), libcai::Error>(())
     /// ```
     MemoryKind: u32 {
-        /// The device's own; of the CPU: the heap.
+        /// The device's own; on the CPU: the heap.
         Default = sys::CAI_KIND_DEFAULT,
         /// The device's own, allocated and freed in the order of the stream; used on others only
         /// after an event.
@@ -35,17 +35,17 @@ numbered! {
         Pitched = sys::CAI_KIND_PITCHED,
         /// Managed, in such rows.
         PitchedManaged = sys::CAI_KIND_PITCHED_MANAGED,
-        /// The host's, from which a GPU copies fast; of the CPU: for the current GPU, or the heap if
-        /// there is none.
+        /// The host's, fast for a GPU to copy; on the CPU: pinned for the current GPU, or the heap
+        /// if there is none.
         Pinned = sys::CAI_KIND_PINNED,
-        /// Pinned, and used by kernels where it is.
+        /// Pinned, and kernels use it in place.
         Mapped = sys::CAI_KIND_MAPPED,
-        /// Migrates; only its stream and the host use it. On a default stream: as
+        /// Migrates; only its stream and the host may use it. On a default stream: as
         /// [`ManagedGlobal`](Self::ManagedGlobal).
         Managed = sys::CAI_KIND_MANAGED,
-        /// Migrates; every stream uses it.
+        /// Migrates; every stream may use it.
         ManagedGlobal = sys::CAI_KIND_MANAGED_GLOBAL,
-        /// A `CUarray`, for textures alone: no address.
+        /// A `CUarray`, for textures only; it has no address.
         CudaArray = sys::CAI_KIND_CUDA_ARRAY,
         /// The heap, whatever the device.
         Host = sys::CAI_KIND_HOST,
@@ -63,7 +63,7 @@ impl MemoryKind {
 impl FromStr for MemoryKind {
     type Err = Error;
 
-    /// Reads a kind by its name, "default", "async", "pitched" and so on: `cai_kind_parse()`.
+    /// Parses the name of a kind, "default", "async", "pitched" and so on: `cai_kind_parse()`.
     ///
     /// # Errors
     /// [`Error::Value`].
@@ -93,7 +93,7 @@ impl fmt::Display for MemoryKind {
     }
 }
 
-/// What pinned memory of the host's is good for: a set.
+/// A set of flags of pinned host memory.
 ///
 /// ```
 /// use libcai::memory::HostFlags;
@@ -106,7 +106,7 @@ impl fmt::Display for MemoryKind {
 pub struct HostFlags(u32);
 
 impl HostFlags {
-    /// Nothing in particular.
+    /// No flag.
     pub const NONE: Self = Self(0);
     /// Pinned for all GPUs.
     pub const PORTABLE: Self = Self(sys::CAI_HOST_PORTABLE);
@@ -118,12 +118,12 @@ impl HostFlags {
         self.0 & flags.0 == flags.0
     }
 
-    /// The set as C has it, `CAI_HOST_*`.
+    /// The C flags, `CAI_HOST_*`.
     pub fn to_raw(self) -> u32 {
         self.0
     }
 
-    /// A set as C has it.
+    /// A set of C flags.
     pub fn from_raw(raw: u32) -> Self {
         Self(raw)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is out on a device, and frees that wait.
+//! The allocated memory of a device, and pending frees.
 
 use std::ffi::c_void;
 
@@ -8,24 +8,24 @@ use crate::error::{Result, call};
 use crate::failure::{self, Failed};
 use crate::sys;
 
-/// What is out and what is pending on a device.
+/// The allocated and the pending memory of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Bytes of [`Memory`](crate::Memory) that is out; pinned and managed memory of a GPU counts for
+    /// Bytes of allocated [`Memory`](crate::Memory); pinned and managed memory of a GPU counts for
     /// the CPU, too.
     pub bytes: u64,
-    /// How many of them are out.
+    /// The number of allocations.
     pub count: u64,
-    /// Bytes of frees that are pending.
+    /// Bytes of pending frees.
     pub pending_bytes: u64,
-    /// How many frees are pending, and streams and events to be destroyed.
+    /// The number of pending frees, and of streams and events to be destroyed.
     pub pending_count: u64,
-    /// How many [`DeferCleanup`] there are.
+    /// The number of open [`DeferCleanup`] guards.
     pub deferred: u32,
 }
 
-/// Says what is out and what is pending on a device: `cai_memory_usage()`.
+/// Returns the allocated and the pending memory of a device: `cai_memory_usage()`.
 ///
 /// ```
 /// use libcai::{Device, memory::{self, Request}};
@@ -57,17 +57,18 @@ pub fn usage(device: Device) -> Result<Usage> {
     })
 }
 
-/// Adds a free, for managers whose frees would wait for the device: `cai_pending_add()`.
+/// Adds a pending free, for managers whose frees would wait for the device: `cai_pending_add()`.
 ///
-/// `free` runs once, later or before the call returns, on any thread, with the GPU's primary context
-/// current; it frees so many `bytes`. It is dropped after that. What it returns as an error or panics
-/// with is the failure of that free, and keeps no others from being freed.
+/// `free` runs once, later or before the call returns, on any thread, with the GPU's primary
+/// context current; it frees so many `bytes`. It is dropped after that. Its error or panic is the
+/// failure of that free, and does not stop the others.
 ///
 /// # Errors
 /// [`Error::Memory`](crate::Error::Memory); [`Error::Device`](crate::Error::Device);
 /// [`Error::Argument`](crate::Error::Argument) if a limit in the environment is no number;
 /// [`Error::Driver`](crate::Error::Driver); [`Error::Cuda`](crate::Error::Cuda);
-/// [`Error::State`](crate::Error::State) in a forked child. The closure comes back, and has not run.
+/// [`Error::State`](crate::Error::State) in a forked child. The closure is returned, and has not
+/// run.
 ///
 /// ```
 /// use libcai::{Device, memory};
@@ -107,20 +108,20 @@ where
     }
 }
 
-/// Frees all that is pending on a device: `cai_pending_flush()`. Nothing while a [`DeferCleanup`] of
-/// it is there.
+/// Runs all pending frees of a device: `cai_pending_flush()`. None runs while a [`DeferCleanup`] of
+/// the device is open.
 ///
 /// # Errors
-/// The first failure, the others being freed all the same; [`Error::Capture`](crate::Error::Capture)
-/// while a capture is seen, and nothing is freed; [`Error::Device`](crate::Error::Device).
+/// The first failure (the other frees still run); [`Error::Capture`](crate::Error::Capture) while
+/// libcai sees a capture, and then nothing is freed; [`Error::Device`](crate::Error::Device).
 pub fn flush_pending(device: Device) -> Result<()> {
     // SAFETY: the error can be written.
     call(|error| unsafe { sys::cai_pending_flush(device.to_raw(), error) })
 }
 
-/// As long as it lives, nothing that is pending on a device is freed: `cai_pending_defer()`. They
-/// nest, and any thread may end them. One that fails in its drop tells
-/// [`on_failure`](crate::on_failure); one that is forgotten defers for ever.
+/// A guard that defers the pending frees of a device as long as it lives: `cai_pending_defer()`.
+/// Guards nest, and any thread may end them. A failure in the drop goes to
+/// [`on_failure`](crate::on_failure); a guard that is forgotten defers for ever.
 ///
 /// ```
 /// use libcai::{Device, memory::{self, DeferCleanup}};
@@ -137,20 +138,20 @@ pub struct DeferCleanup {
 }
 
 impl DeferCleanup {
-    /// Begins it, and tells the device's manager, too.
+    /// Begins the deferral, and calls the device's manager, too.
     ///
     /// # Errors
-    /// What the manager returned; [`Error::Device`](crate::Error::Device);
+    /// The manager's error; [`Error::Device`](crate::Error::Device);
     /// [`Error::Memory`](crate::Error::Memory); the rest as [`Manager::of`](crate::Manager::of).
     pub fn new(device: Device) -> Result<Self> {
         defer(device, true)?;
         Ok(Self { device })
     }
 
-    /// Ends it, whatever comes of it.
+    /// Ends the deferral, even if it fails.
     ///
     /// # Errors
-    /// What the device's manager returned.
+    /// The error of the device's manager.
     pub fn end(self) -> Result<()> {
         let device = self.device;
         std::mem::forget(self);

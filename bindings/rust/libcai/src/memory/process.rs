@@ -10,22 +10,22 @@ use crate::memory::{Memory, raw_stream};
 use crate::stream::Stream;
 use crate::sys;
 
-/// Names memory for another process: bytes, to be sent as they are.
+/// A handle of memory for another process. Send its bytes unchanged.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct IpcHandle(sys::cai_ipc_handle);
 
 impl IpcHandle {
-    /// How many bytes it has.
+    /// The size of the handle, in bytes.
     pub const SIZE: usize = size_of::<sys::cai_ipc_handle>();
 
-    /// Its bytes, to be sent.
+    /// Its bytes, for sending.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         // SAFETY: numbers that leave no gap between them: all of its bytes are there.
         unsafe { std::mem::transmute(self.0) }
     }
 
-    /// A handle of bytes that came; [`Memory::open()`] judges them.
+    /// A handle of received bytes; [`Memory::open()`] checks them.
     pub fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
         // SAFETY: numbers, for which any bytes are a value.
         Self(unsafe { std::mem::transmute::<[u8; Self::SIZE], sys::cai_ipc_handle>(bytes) })
@@ -36,12 +36,12 @@ impl IpcHandle {
         self.0.size
     }
 
-    /// The handle as C has it.
+    /// The C struct.
     pub fn to_raw(self) -> sys::cai_ipc_handle {
         self.0
     }
 
-    /// A handle as C has it.
+    /// A handle of a C struct.
     pub fn from_raw(raw: sys::cai_ipc_handle) -> Self {
         Self(raw)
     }
@@ -56,32 +56,33 @@ impl fmt::Debug for IpcHandle {
     }
 }
 
-/// Memory for another process, of [`Memory::share()`]: both parts are to be sent.
+/// Memory for another process, from [`Memory::share()`]: send both parts.
 #[derive(Debug)]
 pub struct SharedMemory {
-    /// Names it.
+    /// The handle.
     pub handle: IpcHandle,
-    /// The pool's file descriptor, if it is memory of a pool: to be sent by `SCM_RIGHTS`.
+    /// The pool's file descriptor, for memory of a pool: send it by `SCM_RIGHTS`.
     pub descriptor: Option<OwnedFd>,
 }
 
-/// How [`Memory::open()`] does.
+/// How [`Memory::open()`] opens memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OpenMode {
-    /// Where it is: on its own device, or from one that can access that.
+    /// In place: on its own device, or on a device that can access that one.
     Direct,
-    /// As a copy in new memory, queued on the stream; nothing foreign is held once that is done.
+    /// As a copy in new memory, queued on the stream; the original is closed once the copy is
+    /// complete.
     Staged,
-    /// Direct where that can be, else staged.
+    /// Direct where possible, else staged.
     #[default]
     Auto,
 }
 
 impl Memory {
-    /// Makes a handle that another process opens: `cai_memory_share()`. What that process finds there
-    /// is what is complete by the time it looks: the two agree on it by messages, after waiting. Keep
-    /// the memory until the others have closed theirs.
+    /// Makes a handle that another process can open: `cai_memory_share()`. libcai does not order
+    /// work between processes: wait for the work on the memory, then tell the other process by a
+    /// message. Keep the memory until the other processes have closed theirs.
     ///
     /// ```
     /// use libcai::{Device, memory::{IpcHandle, Request}};
@@ -95,11 +96,11 @@ impl Memory {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) for kinds but
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for kinds other than
     /// [`Default`](crate::MemoryKind::Default), and [`Async`](crate::MemoryKind::Async) of an
     /// exportable pool, and for memory that is read-only or has no bytes;
-    /// [`Error::State`](crate::Error::State) if it was freed, or for a handle of the manager's that
-    /// nobody could open; [`Error::Cuda`](crate::Error::Cuda); what the manager returned.
+    /// [`Error::State`](crate::Error::State) if it was freed, or if the manager returned an invalid
+    /// handle; [`Error::Cuda`](crate::Error::Cuda); the manager's error.
     pub fn share(&self) -> Result<SharedMemory> {
         let mut fd = -1;
         // SAFETY: the memory is held; the outputs can be written.
@@ -111,18 +112,17 @@ impl Memory {
     }
 
     /// Opens memory of another process, which must be alive and not have freed it:
-    /// `cai_memory_open()`. What the driver has open already for this device is opened no second
-    /// time, but shared.
-    ///
-    /// - `descriptor`: as it came with the handle
-    /// - `device`: who is to use it; where it is is found by its identity, whatever the ordinals
-    /// - `stream`: in whose order it is copied and closed; `None`: the thread's current one of
-    ///   `device`
+    /// `cai_memory_open()`. Memory that is already open on this device is shared, not opened again.
+    /// - `descriptor`: the descriptor received with the handle
+    /// - `device`: the device that will use it; libcai finds the memory's own device by its UUID,
+    ///   whatever its ordinal
+    /// - `stream`: the stream in whose order it is copied and closed; `None`: the thread's current
+    ///   stream of `device`
     ///
     /// # Errors
-    /// [`Error::State`](crate::Error::State) for a handle of this process, or of one that is gone;
-    /// [`Error::Device`](crate::Error::Device) if this process does not see the device, or cannot
-    /// access it directly; [`Error::Value`](crate::Error::Value) for a handle that is none;
+    /// [`Error::State`](crate::Error::State) for a handle of this process, or of a process that has
+    /// ended; [`Error::Device`](crate::Error::Device) if this process does not see the device, or
+    /// cannot access it directly; [`Error::Value`](crate::Error::Value) for an invalid handle;
     /// [`Error::Cuda`](crate::Error::Cuda); the rest as
     /// [`Request::bytes()`](crate::memory::Request::bytes).
     pub fn open(

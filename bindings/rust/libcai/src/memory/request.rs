@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Asking for memory.
+//! Requests for memory.
 
 use crate::array::{Array, ArrayRef};
 use crate::descr::{Descr, RawFields};
@@ -14,7 +14,8 @@ use crate::memory::{HostFlags, Memory, MemoryKind, raw_stream};
 use crate::stream::Stream;
 use crate::sys;
 
-/// What memory is wanted, and of whom. The last call in the chain says how much, and allocates.
+/// A request for memory: its kind, device and manager. The last call in the chain sets the size,
+/// and allocates.
 ///
 /// ```
 /// use libcai::{DType, Device, memory::{MemoryKind, Request}};
@@ -51,46 +52,46 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Of another kind.
+    /// Sets the kind.
     pub fn kind(self, kind: MemoryKind) -> Self {
         Self { kind, ..self }
     }
 
-    /// At a multiple of `align` bytes, which is a power of two. 0, as at first: 256 (of GPUs; 64 of
-    /// the host).
+    /// Sets the alignment to `align` bytes, a power of two. 0, the default: 256 (on GPUs; 64 on the
+    /// host).
     pub fn align(self, align: u64) -> Self {
         Self { align, ..self }
     }
 
-    /// For memory of the kinds [`MemoryKind::Pinned`] and [`MemoryKind::Mapped`].
+    /// Sets flags, for the kinds [`MemoryKind::Pinned`] and [`MemoryKind::Mapped`].
     pub fn flags(self, flags: HostFlags) -> Self {
         Self { flags, ..self }
     }
 
-    /// Allocated and freed in the order of this stream of the device's.
+    /// Sets the stream of the device in whose order the memory is allocated and freed.
     pub fn stream(self, stream: &'a Stream) -> Self {
         Self { stream: Some(stream), ..self }
     }
 
-    /// From this manager of the device's.
+    /// Sets the manager of the device to allocate from.
     pub fn manager(self, manager: &'a Manager) -> Self {
         Self { manager: Some(manager), ..self }
     }
 
-    /// Allocates: `cai_memory_alloc()`. 0 bytes give memory with no address, and nobody is asked for
-    /// it. What is there is arbitrary.
+    /// Allocates: `cai_memory_alloc()`. Memory of 0 bytes has no address, and no manager is asked.
+    /// The memory is uninitialised.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not so much; [`Error::Value`] for an alignment that is none, and
-    /// for a stream or manager of another device; [`Error::Unsupported`] for a kind that the device
-    /// does not have; [`Error::Capture`] if a capture forbids it; what a manager returned.
+    /// [`Error::Memory`] if memory is short; [`Error::Value`] for an invalid alignment, and for a
+    /// stream or manager of another device; [`Error::Unsupported`] for a kind that the device does
+    /// not have; [`Error::Capture`] if a capture forbids it; the manager's error.
     pub fn bytes(self, size: u64) -> Result<Memory> {
         self.alloc(size, 0, |_| {})
     }
 
     /// Allocates `rows` rows of `row` bytes each, for [`MemoryKind::Pitched`] and
-    /// [`MemoryKind::PitchedManaged`]; [`MemoryInfo::pitch`](crate::memory::MemoryInfo::pitch) says
-    /// how far they are apart.
+    /// [`MemoryKind::PitchedManaged`]; [`MemoryInfo::pitch`](crate::memory::MemoryInfo::pitch) is
+    /// their distance.
     ///
     /// # Errors
     /// As [`bytes()`](Self::bytes); [`Error::Value`] for other kinds.
@@ -98,7 +99,7 @@ impl<'a> Request<'a> {
         self.alloc(row, rows, |_| {})
     }
 
-    /// Allocates a `CUarray`, whatever the kind said so far.
+    /// Allocates a `CUarray`, whatever kind was set.
     ///
     /// - `dtype`: of an item, of 1 to 4 bytes and kind `i`, `u` or `f`
     /// - `channels`: items of an element: 1, 2 or 4
@@ -130,8 +131,8 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Makes an array in new memory of its own, in C order, with what happens to be there. Of the
-    /// pitched kinds, its last axis lies in rows.
+    /// Makes an uninitialised array in new memory, in C order. For the pitched kinds, each row
+    /// holds the last axis.
     ///
     /// # Errors
     /// As [`bytes()`](Self::bytes) and [`Memory::array()`]; [`Error::Value`], of entry shape, for a
@@ -170,8 +171,8 @@ impl<'a> Request<'a> {
         unsafe { self.make(&like) }
     }
 
-    /// Makes an array in new memory of its own, as another one is but in C order: of its type, with
-    /// its fields, and with a mask if that has one, of the mask's type and shape:
+    /// Makes an uninitialised array in new memory, like another array but in C order: with its type
+    /// and fields, and with a mask of the mask's type and shape if it has one:
     /// `cai_array_empty_like()`. [`copy()`](crate::memory::copy) then copies both.
     ///
     /// ```
@@ -185,8 +186,8 @@ impl<'a> Request<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`empty()`](Self::empty); [`Error::Unsupported`], of entry mask, for a mask in memory of
-    /// the pitched kinds.
+    /// As [`empty()`](Self::empty); [`Error::Unsupported`], with entry mask, for a mask in pitched
+    /// memory.
     pub fn empty_like<'l>(self, like: impl Into<ArrayRef<'l>>) -> Result<Array> {
         let like = like.into();
         // SAFETY: the array is borrowed during the call.
@@ -194,7 +195,7 @@ impl<'a> Request<'a> {
     }
 
     /// # Safety
-    /// What is set of the struct, and what that points to, can be read.
+    /// The members that are set, and what they point to, can be read.
     unsafe fn make(self, like: *const sys::cai_array) -> Result<Array> {
         let (device, request) = (self.device.to_raw(), self.to_raw());
         // SAFETY: stream and manager are held during the call; the caller's word; the outputs can be
@@ -202,11 +203,11 @@ impl<'a> Request<'a> {
         let raw = ask(|out, error| unsafe {
             sys::cai_array_empty_like(like, device, &request, out, error)
         })?;
-        // SAFETY: it is libcai's, and its holder is the caller's.
+        // SAFETY: libcai made it, and the reference is ours.
         Ok(unsafe { super::made(raw) })
     }
 
-    /// Likewise, and queues on its stream that all elements become 0.
+    /// Likewise, and queues a fill of all elements with 0 on the stream.
     ///
     /// # Errors
     /// As [`empty()`](Self::empty) and [`fill()`](crate::memory::fill).
@@ -237,7 +238,7 @@ impl<'a> Request<'a> {
             .map(Memory::adopt)
     }
 
-    /// All but how much.
+    /// All but the size.
     fn to_raw(self) -> sys::cai_request {
         // SAFETY: a C struct whose zeros mean nothing in particular.
         let mut raw: sys::cai_request = unsafe { std::mem::zeroed() };

@@ -12,12 +12,12 @@ use crate::memory::{Request, raw_stream};
 use crate::stream::Stream;
 use crate::sys;
 
-/// Copies the elements of an array to another one of the same shape and type, in the order of a
-/// stream, between any two devices: `cai_array_copy()`. Begin and end of their use are included.
-///
-/// Where a GPU copies from or to an array of the CPU's, the host waits until that is done; else only
-/// the stream knows when. `stream` is of the device of either, or the CPU's if the host may use both;
-/// `None`: the thread's current one of `to`'s device, or of `from`'s if `to` is the host's.
+/// Copies the elements of an array to another array of the same shape and type, in the order of a
+/// stream, between any two devices: `cai_array_copy()`. It begins and ends the use of both. If a
+/// GPU copies from or to an array on the CPU, the host waits until the copy is complete; otherwise
+/// it does not wait. `stream` is of the device of either array, or a CPU stream if the host may use
+/// both; `None`: the thread's current stream of `to`'s device, or of `from`'s if `to` is on the
+/// host.
 ///
 /// ```
 /// use libcai::{DType, Device, memory::{self, Request}};
@@ -32,11 +32,12 @@ use crate::sys;
 /// ```
 ///
 /// # Errors
-/// [`Error::Value`] if shapes or types differ, or `to` is read-only, and for a mask that `to` lacks or
-/// cannot take; [`Error::Layout`] if elements of `to` overlap, or `from`'s with them;
-/// [`Error::Unsupported`] for bits, but in masks whose bits fill their bytes; [`Error::Device`] for a
-/// stream of a third device; [`Error::Capture`]; [`Error::State`] if the memory was freed, or the
-/// stream is dead; what earlier work on a stream of the CPU's failed with, once.
+/// [`Error::Value`] if shapes or types differ, or `to` is read-only, and if `to` has no mask for
+/// `from`'s or its mask does not match; [`Error::Layout`] if elements of `to` overlap each other or
+/// `from`'s; [`Error::Unsupported`] for bits, except masks whose bits fill whole bytes;
+/// [`Error::Device`] for a stream of a third device; [`Error::Capture`]; [`Error::State`] if the
+/// memory was freed, or a reset has ended the stream; the failure of earlier work on a CPU stream,
+/// once.
 pub fn copy<'f>(
     from: impl Into<ArrayRef<'f>>,
     to: &mut Array,
@@ -49,12 +50,13 @@ pub fn copy<'f>(
     call(|error| unsafe { sys::cai_array_copy(from.as_raw(), to.as_ptr(), stream, error) })
 }
 
-/// Sets all elements of an array, in the order of a stream: `cai_array_fill()`. Begin and end of its
-/// use are included. `stream` is of the array's device, or the CPU's if the host may use it; `None`:
-/// the thread's current one of the array's device.
+/// Sets all elements of an array, in the order of a stream: `cai_array_fill()`. It begins and ends
+/// the use. `stream` is of the array's device, or a CPU stream if the host may use the memory;
+/// `None`: the thread's current stream of the array's device.
 ///
 /// # Errors
-/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; the rest as [`copy()`].
+/// [`Error::Value`], with entry typestr, if `T` is not the array's own type; the rest as
+/// [`copy()`].
 pub fn fill<T: Element>(array: &mut Array, value: T, stream: Option<&Stream>) -> Result<()> {
     must_hold::<T>(array.borrow())?;
     let stream = raw_stream(stream);
@@ -64,14 +66,14 @@ pub fn fill<T: Element>(array: &mut Array, value: T, stream: Option<&Stream>) ->
     call(|error| unsafe { sys::cai_array_fill(array.as_ptr(), value.cast(), stream, error) })
 }
 
-/// Brings one element to the host, whatever the memory: `cai_array_item()`. It waits for what is
-/// pending on the array; of the CPU's, for what is queued on the thread's current stream, too.
-/// A negative index counts from the end.
+/// Copies one element to the host, from any memory: `cai_array_item()`. It waits for pending work
+/// on the array; for an array on the CPU, also for the thread's current CPU stream. A negative
+/// index counts from the end.
 ///
 /// # Errors
-/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; [`Error::Argument`] if
-/// there is not one index for each axis, and for one out of range, [`Detail::index`] being the axis;
-/// the rest as [`copy()`].
+/// [`Error::Value`], with entry typestr, if `T` is not the array's own type; [`Error::Argument`] if
+/// there is not one index for each axis, and for one out of range, [`Detail::index`] being the
+/// axis; the rest as [`copy()`].
 ///
 /// [`Detail::index`]: crate::Detail::index
 pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Result<T> {
@@ -98,7 +100,7 @@ pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Re
     Ok(unsafe { out.assume_init() })
 }
 
-/// Brings the first element to the host, as [`item()`] does.
+/// Copies the first element to the host, as [`item()`] does.
 ///
 /// # Errors
 /// [`Error::Argument`] if there are no elements; the rest as [`item()`].
@@ -107,11 +109,11 @@ pub fn first<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<T> {
     item(array, &vec![0; array.ndim()])
 }
 
-/// Waits for the current stream of the array's device, and for all that is pending on the array:
+/// Waits for the current stream of the array's device, and for all pending work on the array:
 /// `cai_array_eval()`.
 ///
 /// # Errors
-/// What work on that stream failed with; [`Error::Capture`] if the stream is being captured;
+/// The failure of work on that stream; [`Error::Capture`] if the stream is being captured;
 /// [`Error::Driver`]; [`Error::Cuda`]; [`Error::Device`] for ROCm.
 pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
     let array = array.into();
@@ -119,8 +121,8 @@ pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
     call(|error| unsafe { sys::cai_array_eval(array.as_raw(), error) })
 }
 
-/// Brings all elements to the host, in C order, whatever the memory and the strides. It waits for
-/// what is pending on the array, and for the copy, which is in the order of the thread's current
+/// Copies all elements to the host, in C order, from any memory and any strides. It waits for
+/// pending work on the array, and for the copy, which is in the order of the thread's current
 /// stream.
 ///
 /// ```
@@ -133,8 +135,8 @@ pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; [`Error::Memory`]; the rest
-/// as [`copy()`].
+/// [`Error::Value`], with entry typestr, if `T` is not the array's own type; [`Error::Memory`]; the
+/// rest as [`copy()`].
 pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> {
     let array = array.into();
     must_hold::<T>(array)?;
@@ -165,8 +167,7 @@ pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> 
     Ok(elements)
 }
 
-/// An empty vector with room for as many elements as an array says, which may be more than any
-/// memory has.
+/// An empty vector with room for the elements of an array, which may be more than memory has.
 pub(super) fn room_for<T>(count: usize) -> Result<Vec<T>> {
     let mut empty = Vec::new();
     match empty.try_reserve_exact(count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Arguments of functions: arrays of objects that somebody else holds.
+//! Arguments of functions: arrays of objects that the caller holds.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -18,19 +18,20 @@ use crate::sys::cai_array;
 /// is not.
 pub type Readable<'a> = Argument<'a, false>;
 
-/// An array that is written, and perhaps read: `fn scale(x: Writable<'_>, by: f64)`. One that is
-/// marked read-only is refused.
+/// An array that is written, and may be read: `fn scale(x: Writable<'_>, by: f64)`. A read-only
+/// array is refused.
 pub type Writable<'a> = Argument<'a, true>;
 
-/// An array of an object that somebody else holds for `'a`: an argument of a function. All that
-/// `libcai.asarray()` takes is taken. A `libcai.Array` is used as it is, and what a type describes
-/// or lends, or NumPy's array has, is neither copied nor held; so it costs some nanoseconds.
+/// The array of an object that the caller holds for `'a`: an argument of a function. Everything
+/// that `libcai.asarray()` takes is accepted. A `libcai.Array` is used directly. If the type
+/// describes or lends its array, and for a NumPy array, the memory is neither copied nor held; so
+/// it costs some nanoseconds.
 ///
 /// The types are [`Readable`] and [`Writable`]; to keep an array, take an [`Array`](crate::Array).
 /// An argument stays on its thread, and a closure for [`Python::detach`] may borrow it.
 pub struct Argument<'a, const WRITES: bool> {
     array: NonNull<cai_array>,
-    /// None for a `libcai.Array`: nothing of it ends.
+    /// None for a `libcai.Array`, which needs no close.
     _opened: Option<Opened>,
     object: PhantomData<(&'a PyAny, Python<'a>)>,
 }
@@ -76,7 +77,7 @@ impl<const WRITES: bool> fmt::Debug for Argument<'_, WRITES> {
     }
 }
 
-/// The array of a `libcai.Array`, of which nothing is to be closed.
+/// The array of a `libcai.Array`, which needs no close.
 #[inline]
 fn array_of(
     api: &cai_py_api,
@@ -91,7 +92,7 @@ fn array_of(
     Ok(unsafe { NonNull::new_unchecked((*room.as_ptr()).array.cast_mut()) })
 }
 
-/// What open() has filled in, where it stays until it is closed.
+/// The argument of open(), which must not move until it is closed.
 struct Opened {
     room: Room,
     package: &'static Package,
@@ -130,12 +131,12 @@ impl Drop for Opened {
     }
 }
 
-/// Room for what open() fills in, some of which points to the rest. It is more than a kilobyte, and to
-/// allocate it takes longer than to open most arrays, so some is kept for the next calls.
+/// Room for the argument of open(), which points into itself. It is more than a kilobyte, and
+/// allocating it takes longer than opening most arrays, so some are kept for later calls.
 #[derive(Clone, Copy)]
 struct Room(NonNull<MaybeUninit<cai_py_argument>>);
 
-/// Touched with the GIL only, if there is one.
+/// Accessed with the GIL only, if there is one.
 struct Kept(UnsafeCell<Vec<Room>>);
 
 // SAFETY: the GIL makes it one thread's at a time.
@@ -160,7 +161,7 @@ impl Room {
         self.0.as_ptr().cast()
     }
 
-    /// Ends the room, or keeps it: it is not used afterwards.
+    /// Frees the room, or keeps it for later calls.
     #[inline]
     fn keep(self, package: &Package, _: Python<'_>) {
         const MOST: usize = 8;

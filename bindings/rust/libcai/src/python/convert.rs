@@ -9,7 +9,7 @@ use ::pyo3::prelude::*;
 use super::{answered, package};
 use crate::{Array, DType, Error};
 
-/// An argument to keep; all that `libcai.asarray()` takes. It may be marked read-only.
+/// An argument to keep; everything that `libcai.asarray()` takes. It may be marked read-only.
 impl FromPyObject<'_, '_> for Array {
     type Error = PyErr;
 
@@ -39,7 +39,7 @@ impl<'py> IntoPyObject<'py> for Array {
     }
 }
 
-/// A `libcai.Array` with a holder of its own.
+/// A `libcai.Array` with a new reference.
 impl<'py> IntoPyObject<'py> for &Array {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
@@ -50,14 +50,13 @@ impl<'py> IntoPyObject<'py> for &Array {
     }
 }
 
-/// Makes an array for a result: on the device of `like` and, where its type offers that, by its
-/// allocator and of its type; else a `libcai.Array`. It is in C order, not initialised, and ready
-/// in the order of libcai's current stream.
-///
-/// `like` is what an argument takes, `shape` in elements; `dtype` None: that of `like`.
+/// Makes an array for a result, on the device of `like`. If `like`'s type has an allocator, the
+/// result is of that type, allocated by it; else it is a `libcai.Array`. It is in C order,
+/// uninitialised, and ordered on libcai's current stream. `like` is anything that an argument
+/// takes, `shape` is in elements; `dtype` None: the type of `like`.
 ///
 /// # Errors
-/// libcai's exceptions: for a shape or a type that is none, for what has no array, and for the
+/// libcai's exceptions: for an invalid shape or type, for an object without an array, and for the
 /// memory.
 pub fn empty_like<'py>(
     like: &Bound<'py, PyAny>,

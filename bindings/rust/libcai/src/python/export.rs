@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Classes that hand out arrays.
+//! Classes that export arrays.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -14,8 +14,8 @@ use crate::Array;
 use crate::failure::caught;
 use crate::sys::{CAI_ABI_MAJOR, CAI_ABI_MINOR, cai_array, cai_exchange_api};
 
-/// The `__cuda_array_interface__` of an array: what a class of yours that holds one returns for the
-/// property of this name. The array must last as long as the object.
+/// The `__cuda_array_interface__` of an array, for the property of this name in your class. The
+/// array must live as long as the object.
 ///
 /// ```no_run
 /// # mod class {
@@ -37,21 +37,21 @@ use crate::sys::{CAI_ABI_MAJOR, CAI_ABI_MINOR, cai_array, cai_exchange_api};
 /// ```
 ///
 /// # Errors
-/// `AttributeError` for an array of the host's, which has `__array_interface__` instead.
+/// `AttributeError` for an array on the host, which has `__array_interface__` instead.
 pub fn cuda_array_interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
     let object = array.into_pyobject(py)?;
     Ok(object.getattr(intern!(py, "__cuda_array_interface__"))?.cast_into::<PyDict>()?)
 }
 
-/// A class whose objects have an array each. See [`exchange_api()`].
+/// A class whose objects each have an array. See [`exchange_api()`].
 pub trait Exporter: PyClass<Frozen = True> + Sync {
     /// The array of an object.
     fn array(&self) -> &Array;
 }
 
-/// The table by which a class hands its arrays to compiled code, with no dict (cai/exchange.h): what
-/// a class of yours has for the attribute `__cai_c_exchange_api__`. What is handed out is
-/// independent of the object.
+/// The table by which a class hands its arrays to compiled code, without a dict (cai/exchange.h),
+/// for the attribute `__cai_c_exchange_api__` of your class. The exported arrays are independent of
+/// the object.
 ///
 /// ```no_run
 /// # mod class {
@@ -99,7 +99,7 @@ pub fn exchange_api<T: Exporter>(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule
     unsafe { PyCapsule::new_with_pointer(py, NonNull::from(api).cast(), c"cai_exchange_api") }
 }
 
-/// cai_exchange_api.own: one holder for the caller.
+/// cai_exchange_api.own: a new reference for the caller.
 unsafe extern "C" fn own<T: Exporter>(object: *mut c_void, out: *mut *mut cai_array) -> i32 {
     // It is attached already; PyO3 is to know of that.
     Python::attach(|py| {

@@ -10,7 +10,7 @@
 //! use libcai::python::{self, Readable, Writable};
 //! use pyo3::prelude::*;
 //!
-//! /// Adds x to y, in order with whoever else uses them.
+//! /// Adds x to y, in order with their other uses.
 //! #[pyfunction]
 //! #[pyo3(signature = (x, y, stream=None))]
 //! fn add(

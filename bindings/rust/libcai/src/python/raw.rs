@@ -16,10 +16,10 @@ pub const CAI_PY_WRITES: u32 = 1 << 0;
 /// Likewise: for an object that has no array, 1 is returned and no exception set.
 pub const CAI_PY_TRY: u32 = 1 << 1;
 
-/// Python's `Py_buffer`, which is nobody's but the functions'.
+/// Python's `Py_buffer`, reserved for the functions.
 type Buffer = [u64; 10];
 
-/// An array of an object that somebody else holds. It stays where it was opened.
+/// The array of an object that the caller holds. It must not move once it is opened.
 #[repr(C)]
 #[allow(non_camel_case_types)]
 pub struct cai_py_argument {
@@ -51,9 +51,9 @@ pub struct cai_py_api {
     pub open: unsafe extern "C" fn(*mut PyObject, u32, *mut cai_py_argument) -> i32,
     /// Ends what `open` has begun. An exception that is set stays.
     pub close: unsafe extern "C" fn(*mut cai_py_argument),
-    /// Takes the array of an object to keep: one holder.
+    /// Returns an owned array of an object, with a new reference.
     pub own: unsafe extern "C" fn(*mut PyObject, u32, *mut *mut cai_array) -> i32,
-    /// Makes a `libcai.Array` of an owned array. On success a holder is taken over.
+    /// Makes a `libcai.Array` of an owned array. On success it takes over one reference.
     pub wrap: unsafe extern "C" fn(*mut cai_array) -> *mut PyObject,
     /// Makes an array for a result.
     pub empty_like:

@@ -14,14 +14,12 @@ use crate::order::pointers;
 use crate::sys::{cai_array, cai_use, cai_use_options};
 use crate::{Access, ArrayRef, Options};
 
-/// Has arrays in use on a stream while `work` runs, which queues its work on the stream that it is
-/// given, and on no other: it comes after what is pending on the arrays, and whoever uses them next
-/// comes after it. The host's arrays, too: a stream of the CPU's may have work on one, and the host
-/// waits for that.
-///
-/// `stream` is what `libcai.use()` takes, but for -1; None, Python's too, is libcai's current stream
-/// of the first array's device. `work` is given it as 1, 2 or a `CUstream`; for the host's arrays it
-/// means nothing. The use ends in any case, if `work` fails or panics, too.
+/// Uses arrays on a stream while `work` runs, which queues its work on the given stream, and on no
+/// other. The work comes after pending work on the arrays, and later uses of them come after it.
+/// Pass arrays on the host, too: a CPU stream may have pending work on one, and the host waits for
+/// that. `stream` is as for `libcai.use()`, except -1; None, Python's too, is libcai's current
+/// stream of the first array's device. `work` gets it as 1, 2 or a `CUstream`; for arrays on the
+/// host it is meaningless. The use ends in any case, also if `work` fails or panics.
 ///
 /// The GIL is held while `work` runs, and released where the driver is called before and after it.
 /// (Where there is no GIL, and no Python's stream, [`libcai::with`](crate::with) does the same.)
@@ -137,7 +135,7 @@ impl<'a, 'py> InUse<'a, 'py> {
             // SAFETY: likewise.
             let finished = answered(self.py, unsafe { (self.api.finish)(open, 1) });
             if finished.is_err() {
-                // SAFETY: likewise. It takes holders of its own, where it needs any.
+                // SAFETY: likewise. It takes references of its own, where it needs any.
                 unsafe { (self.api.abandon)(open) };
             }
             tell(self.py, finished);
@@ -152,7 +150,7 @@ impl Drop for InUse<'_, '_> {
     }
 }
 
-/// Tells sys.unraisablehook of an exception that nobody can be given.
+/// Reports an exception that no call can raise to sys.unraisablehook.
 fn tell(py: Python<'_>, result: PyResult<()>) {
     if let Err(error) = result {
         error.write_unraisable(py, None);
