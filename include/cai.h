@@ -739,7 +739,8 @@ int32_t cai_spare_captures(uint64_t stream, void (*body)(void *context), void *c
 typedef struct cai_stream_provider {
   uint32_t struct_size; /**< sizeof(cai_stream_provider) */
   uint32_t reserved;    /**< must be 0, or registering the provider fails */
-  /** Returns the stream on which work on the array is pending. *
+  /** Returns the stream on which work on the array is pending.
+   *
    * @param array   valid, stream_kind UNSTATED; do not keep it
    * @param stream  receives 1, 2 or a CUstream of the array's context. 0 is invalid: the call that
    *                asked then returns #CAI_ERR_ORDER

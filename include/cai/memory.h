@@ -644,8 +644,9 @@ cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_err
  *
  * @param memory  for a view, the whole memory counts as used
  * @param stream  of any device
- * @return #CAI_OK; #CAI_ERR_STATE if it was freed, or the stream is dead; #CAI_ERR_CAPTURE if the
- *         stream is being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_STATE if the memory was freed, or a reset has ended the stream;
+ *         #CAI_ERR_CAPTURE if the stream is being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *error);
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause The failure of work on a stream, until a call returns it.
+// SPDX-License-Identifier: BSD-3-Clause
+// The failure of work on a stream, until a call returns it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause Devices are synchronised and reset.
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices are synchronised and reset.
 #include "device/reset.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause Memory of other processes, mapped by the driver: each
-// allocation is mapped once.
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of other processes, mapped by the driver: each allocation is mapped once.
 #pragma once
 
 #include "cai/memory.h"

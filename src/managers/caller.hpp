@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause The caller, as code above libcai names it; and the time
-// since creation.
+// SPDX-License-Identifier: BSD-3-Clause
+// The caller, as code above libcai names it; and the time since creation.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause The common base of managers that wrap another one: they see
-// the device's allocations and the host's alike.
+// SPDX-License-Identifier: BSD-3-Clause
+// The common base of managers that wrap another one: they see the device's allocations and the
+// host's alike.
 //
 //   struct Example : Wrapper<Example> {
 //     template <class Allocate> cai_block give(const Request &wanted, Allocate &&allocate);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause The handle: its references, its description, and its
-// streams.
+// SPDX-License-Identifier: BSD-3-Clause
+// The handle: its references, its description, and its streams.
 #include "memory/memory.hpp"
 
 #include <algorithm>

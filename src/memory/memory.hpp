@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause Reference-counted memory: its facts, and how it is freed.
+// SPDX-License-Identifier: BSD-3-Clause
+// Reference-counted memory: its facts, and how it is freed.
 #pragma once
 
 #include <atomic>

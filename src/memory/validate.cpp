@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause Checks with the driver whether memory has the stated
-// device, kind and size.
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks with the driver whether memory has the stated device, kind and size.
 #include <cinttypes>
 
 #include "cai/memory.h"

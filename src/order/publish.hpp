@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause The producer's side, for exports in another form than
-// cai_array.
+// SPDX-License-Identifier: BSD-3-Clause
+// The producer's side, for exports in another form than cai_array.
 #pragma once
 
 #include "order/event.hpp"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause Streams that consumers were told may be destroyed as soon
-// as the telling is taken back, on any thread; and other threads may be about to wait for one.
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams that consumers were told may be destroyed as soon as the telling is taken back, on any
+// thread; and other threads may be about to wait for one.
 #pragma once
 
 namespace cai::order {

@@ -137,7 +137,7 @@ cdef cai_status tell_of_free(MemoryManager manager, exception, method, cai_error
     if getattr(entered, "frees", 0):
         return tell(exception, error)
     complain(exception, method)
-    # Whoever wanted memory hears of this, if what was given is bad, and was given back.
+    # The failed allocation reports this, if its block was invalid and was freed again.
     name = "of Python"
     if manager is not None and manager.manager != NULL:
         name = text_of(cai_manager_name(manager.manager))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How C calls Python, and lets go of its objects, on whatever thread it does so. To call, a thread
- * takes the GIL; at exit that is over: close() waits for who is inside, and nobody enters after it.
- * To let go, see _letting_go.h. */
+/* How C calls Python, and drops its objects, on any thread. To call, a thread takes the GIL. At
+ * exit close() waits for threads that are inside, and no thread enters after it. For dropping, see
+ * _letting_go.h. */
 #ifndef CAI_PY_CALLS_H
 #define CAI_PY_CALLS_H
 
@@ -91,7 +91,7 @@ static inline void cai_py_drop_queued(void) {
   if (cai_py_is_queued(&cai_py_calls)) cai_py_drop_queue();
 }
 
-/* A failure that C could tell nobody. */
+/* A failure that no C call could return. */
 typedef struct cai_py_failure {
   cai_error error;
   struct cai_py_failure *next;

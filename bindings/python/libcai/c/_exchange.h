@@ -176,7 +176,7 @@ static int cai_py_describe(const cai_exchange_api *api, PyObject *object, cai_ar
   return cai_py_answer(object, "describe", api->describe(object, out, dims));
 }
 
-/* Whether an owner has what lets go of it: a table that is wrong may give any. */
+/* Whether an owner has a release function: an invalid table may return any owner. */
 static int cai_py_can_end(const cai_owner *owner) {
   return owner && owner->struct_size >= offsetof(cai_owner, used_on) && owner->release;
 }
@@ -248,7 +248,7 @@ static int cai_py_wraps(const cai_exchange_api *api) {
   return api && CAI_EXCHANGE_HAS(api, wrap) != NULL;
 }
 
-/* On success `array`'s holder has been taken over. */
+/* On success it has taken over the reference to `array`. */
 static PyObject *cai_py_wrap_like(const cai_exchange_api *api, PyObject *like, cai_array *array) {
   void *object = NULL;
   const int32_t answer = api->wrap(array, &object);
@@ -278,7 +278,7 @@ static PyObject *cai_py_allocate_like(const DLPackExchangeAPI *api, PyObject *li
   return made;
 }
 
-/* Ends a holder, whatever exception is set. */
+/* Releases a reference, and keeps the exception that is set. */
 static void cai_py_let_go_of(cai_owner *owner) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);

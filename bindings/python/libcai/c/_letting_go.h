@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a module lets go of Python's objects on whatever thread it is done with them: nobody waits
- * for the GIL. Without it an object is queued, and the queue is drained by a pending call, or at
- * the next entry into the module. What goes may free memory of a GPU, which ruins a capture: so it
- * goes by cai_spare_captures(), and stays while the thread is seen to capture. After close() all is
- * leaked.
- */
+/* How a module drops Python objects on any thread without waiting for the GIL. Without the GIL an
+ * object is queued, and the queue is drained by a pending call, or at the next entry into the
+ * module. Dropping may free memory of a GPU, which invalidates a capture: so it goes through
+ * cai_spare_captures(), and waits while the thread is seen to capture. After close() all is
+ * leaked. */
 #ifndef CAI_PY_LETTING_GO_H
 #define CAI_PY_LETTING_GO_H
 
@@ -76,9 +75,9 @@ static void cai_py_finish_sparing(void *context) {
   it->thread = PyEval_SaveThread();
 }
 
-/* Finishes what was taken. With the GIL, which is let go meanwhile. Returns 0 if it had to stay,
- * since the thread is seen to capture on `stream`, which may be 0, or on a current one: nobody is
- * called for it then, and the next call of libcai's looks at it. */
+/* Drops what was taken. With the GIL, which is released meanwhile. Returns 0 if it had to stay,
+ * since the thread is seen to capture on `stream`, which may be 0, or on a current stream: no code
+ * is called for it then, and the next call of libcai tries again. */
 static int cai_py_finish(cai_py_queue *queue, uint64_t stream, cai_py_going *links,
                          void (*finish)(cai_py_going *links)) {
   cai_py_sparing it = {NULL, links, finish};

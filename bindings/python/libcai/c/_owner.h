@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner of an array that Python exported: one block with the exporter, the struct and its
- * dims. The last release may come from any thread: with the GIL the exporter goes at once; without
+/* The owner of an array that Python exported: one block with the exporter, the struct and its dims.
+ * The last release may come from any thread: with the GIL the exporter is dropped at once; without
  * it the block is queued (_letting_go.h); if there are too many, the thread takes the GIL and
- * drains the queue. While uses of the memory are kept, libcai puts that off; the block has no
- * holder then. */
+ * drains the queue. While uses of the memory are kept, libcai defers that; the block then has no
+ * reference. */
 #ifndef CAI_PY_OWNER_H
 #define CAI_PY_OWNER_H
 
@@ -21,7 +21,7 @@ typedef struct cai_py_block {
   cai_array array;         /* behind it: CAI_OWNER_ARRAY_FOLLOWS */
   PyObject *exporter;      /* one reference, or NULL */
   PyObject *mask_exporter; /* likewise */
-  const cai_array *inner;  /* of a view: the block that libcai made; one holder of it is ours */
+  const cai_array *inner;  /* of a view: the block that libcai made; we own one reference */
   cai_owner *held;         /* of a view: what `inner` holds */
   PyObject *streams;       /* a dict of stream objects that live as long, by id(); or NULL */
   cai_py_going link;       /* in the queue, or among the suspects */
@@ -191,12 +191,12 @@ static inline int cai_py_keeps_uses(const cai_owner *owner) {
   const uintptr_t uses = (uintptr_t)__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE);
   return uses && uses % 2 == 0;
 }
-/* Memory of somebody's array leaves the host's own work to whoever keeps the uses of that. */
+/* Memory of a foreign array leaves the host's own work to the keeper of the array's uses. */
 static inline int cai_py_was_used(const cai_owner *owner) {
   return owner && (cai_py_keeps_uses(owner) || (owner->keeper && cai_py_keeps_uses(owner->keeper)));
 }
 
-/* Whether a stream that somebody was told of, and no use, is all that libcai has kept. */
+/* Whether libcai has kept no use, but only a stream that a consumer was told. */
 static inline int cai_py_has_told(const cai_owner *owner) {
   return owner && (uintptr_t)__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) % 4 == 3;
 }
@@ -230,9 +230,9 @@ static void cai_py_release(cai_owner *self) {
     cai_py_end(self);
 }
 
-/* The same for who has the GIL, and knows it; somebody else's release may wait for the driver,
- * which may wait for the GIL. Nobody else can retain what has one holder, which is the caller's, so
- * that one needs no locked subtraction. */
+/* The same for a caller that knows it has the GIL; a foreign release may wait for the driver, which
+ * may wait for the GIL. If the caller has the only reference, no other thread can add one, so no
+ * locked subtraction is needed. */
 static inline void cai_py_release_here(cai_owner *owner) {
   cai_py_block *block = (cai_py_block *)owner;
   if (owner->release != cai_py_release) {
@@ -301,8 +301,8 @@ static inline cai_status cai_py_keep_use(cai_owner *keeper, uint64_t stream, uin
   return keeper->used_on(keeper, stream, access, error);
 }
 
-/* A block with room for `storage` bytes behind it; one holder. NULL if there is no memory. With the
- * GIL. */
+/* A block with room for `storage` bytes behind it, and one reference. NULL if there is no memory.
+ * With the GIL. */
 static cai_py_block *cai_py_block_new(uint64_t storage) {
   const int pooled = storage <= CAI_PY_POOLED - sizeof(cai_py_block);
   cai_py_block *block;
@@ -371,13 +371,13 @@ static inline int cai_py_is_elsewhere(const cai_array *array) {
   return thread && thread != cai_py_this_thread();
 }
 
-/* The block behind an owner, or NULL if the owner is somebody else's. */
+/* The block behind an owner, or NULL if the owner is foreign. */
 static inline cai_py_block *cai_py_block_of(cai_owner *owner) {
   return owner && owner->release == cai_py_release ? (cai_py_block *)owner : NULL;
 }
 
-/* Blocks whose exporter the collector was not shown, since uses of the memory were kept: what it
- * takes apart, it may free. Each has a holder more. With the GIL. */
+/* Blocks whose exporter was hidden from the collector, since it may free what it sees, and uses of
+ * the memory were kept. Each has an additional reference. With the GIL. */
 static struct {
   cai_py_going *first, *last;
 } cai_py_suspects;
@@ -396,9 +396,9 @@ static void cai_py_suspect(cai_py_block *block) {
   cai_py_suspects.last = &block->link;
 }
 
-/* Asks about `most` of the suspects, or waits for them: those whose uses are complete are none any
- * more, and the next collection may take them. Returns how many of the others nobody else holds.
- * With the GIL, which is let go meanwhile. */
+/* Asks about `most` of the suspects, or waits for them. Those whose uses are complete are removed
+ * from the list, and the next collection may free them. Returns how many of the others have no
+ * other reference. With the GIL, which is released meanwhile. */
 static int64_t cai_py_ask_suspects(int64_t most, int wait) {
   cai_py_going *asked = cai_py_suspects.first, *last = asked;
   int64_t alone = 0;
@@ -423,11 +423,11 @@ static int64_t cai_py_ask_suspects(int64_t most, int wait) {
   return alone;
 }
 
-/* For tp_traverse of `self`, a holder of `block`. The collector's first pass, which alone has
- * `self` for `arg`, takes away each reference that it is shown: so there, only what nobody but this
- * one holder keeps alive, and whose memory no kept use needs. The later passes keep alive what they
- * are shown, and must not miss what the first one took away, though a thread without the GIL has
- * retained the array meanwhile. */
+/* For tp_traverse of `self`, which has a reference to `block`. The collector's first pass, which
+ * alone has `self` for `arg`, subtracts each reference that it visits: so there, visit only objects
+ * that this one reference keeps alive, and whose memory no kept use needs. The later passes keep
+ * visited objects alive, and must visit all that the first pass has subtracted, even if a thread
+ * without the GIL has retained the array meanwhile. */
 static int cai_py_block_traverse(PyObject *self, cai_py_block *block, visitproc visit, void *arg) {
   const int all = arg != (void *)self;
   for (; block; block = cai_py_block_of(block->held)) {
@@ -465,8 +465,8 @@ static void cai_py_open(void) {
   cai_py_queue_open(&cai_py_blocks);
 }
 
-/* At exit, with the GIL, which is let go for whoever is about to take it. This ends soon; the bound
- * is for a child of fork() that inherited a count. */
+/* At exit, with the GIL, which is released for threads that are about to take it. This ends soon;
+ * the bound is for a child of fork() that inherited a count. */
 static void cai_py_close(void) {
   int tries = 0;
   cai_py_drain_queue(0);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs arrow, buffer, dlpack, export, loans, order, reading, views.
 #
-# libcai.Array: one holder of a cai_array.
+# libcai.Array: a reference to a cai_array.
 
 cdef dict STREAM_KINDS = {
     CAI_STREAM_NONE: "none",
@@ -61,7 +61,7 @@ cdef class Array:
 
     # Always valid: cai_py_no_array after the collector has cleared a cycle.
     cdef cai_array *array
-    cdef cai_owner *owner      # the holder is ours; NULL only for cai_py_no_array
+    cdef cai_owner *owner      # our reference; NULL only for cai_py_no_array
     cdef object numpy_dtype    # when it was asked for; also what makes this a type with GC
     cdef dict exported         # likewise, if all its values are immutable
     cdef Array said            # the view that was exported last, if that was not this array

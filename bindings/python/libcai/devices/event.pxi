@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs device, stream.
 #
-# libcai.Event: one holder of a cai_event.
+# libcai.Event: a reference to a cai_event.
 
 @cython.final
 cdef class Event:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs built_in, device, memory, python_manager, stream.
 #
-# libcai.MemoryManager: one holder of a cai_manager, built in or of a Python class.
+# libcai.MemoryManager: a reference to a cai_manager, built in or of a Python class.
 
 cdef object managers = weakref.WeakValueDictionary()  # by cai_manager: those that Python made
 cdef dict installed = {}                              # by Device: they live as long as that
@@ -89,7 +89,7 @@ cdef class MemoryManager:
 
     cdef cai_manager *manager
     cdef cai_py_link *link  # of a Python class: what its C side holds
-    cdef int64_t out        # likewise: blocks that are out
+    cdef int64_t out        # likewise: allocated blocks
     cdef readonly object upstream
     cdef list deferrals     # likewise: what defer_cleanup() returned, and was entered
     cdef object companion   # what C calls: functions for logs and retries

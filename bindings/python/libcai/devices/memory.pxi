@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs device, manager, stream, work.
 #
-# libcai.Memory: one holder of a cai_memory.
+# libcai.Memory: a reference to a cai_memory.
 
 cdef dict OPENINGS = {
     "auto": CAI_OPEN_AUTO, "direct": CAI_OPEN_DIRECT, "staged": CAI_OPEN_STAGED}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs device.
 #
-# What is out, and what is pending.
+# Allocated memory, and pending frees.
 
 def usage(device):
     """Returns the allocated and the pending memory of a device, a `Usage`."""

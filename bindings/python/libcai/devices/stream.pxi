@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs device, event.
 #
-# libcai.Stream: one holder of a cai_stream.
+# libcai.Stream: a reference to a cai_stream.
 
 cdef dict MODES = {
     "default": CAI_MODE_DEFAULT, "sync": CAI_MODE_SYNC, "async": CAI_MODE_ASYNC}

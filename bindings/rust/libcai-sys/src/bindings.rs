@@ -839,7 +839,7 @@ pub struct cai_stream_provider {
     pub struct_size: u32,
     /// must be 0, or registering the provider fails
     pub reserved: u32,
-    /// Returns the stream on which work on the array is pending. \*
+    /// Returns the stream on which work on the array is pending.
     ///
     /// # Arguments
     ///

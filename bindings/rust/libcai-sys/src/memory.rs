@@ -2191,8 +2191,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if it was freed, or the stream is dead; [`CAI_ERR_CAPTURE`] if the
-    /// stream is being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if the memory was freed, or a reset has ended the stream;
+    /// [`CAI_ERR_CAPTURE`] if the stream is being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_record(

@@ -122,7 +122,7 @@ impl Array {
     /// The array as a borrow, as functions that read take it.
     #[inline]
     pub fn borrow(&self) -> ArrayRef<'_> {
-        // SAFETY: this holder keeps the array as long as it is borrowed.
+        // SAFETY: this reference keeps the array alive as long as it is borrowed.
         ArrayRef { raw: self.raw, lives: PhantomData }
     }
 
@@ -149,7 +149,7 @@ impl Clone for Array {
 impl Drop for Array {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the holder that from_raw() took over.
+        // SAFETY: this is the reference that from_raw() took over.
         unsafe { sys::cai_array_release(self.raw.as_ptr()) };
     }
 }
@@ -334,7 +334,8 @@ impl<'a> ArrayRef<'a> {
         NonNull::new(self.as_raw().mask.cast_mut()).map(|raw| ArrayRef { raw, lives: PhantomData })
     }
 
-    /// The layout that follows from shape, strides and item size. ///
+    /// The layout that follows from shape, strides and item size.
+    ///
     /// # Panics
     /// Never, for an array that is valid, as they all are.
     pub fn layout(self) -> Layout {

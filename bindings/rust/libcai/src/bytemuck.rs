@@ -24,8 +24,9 @@ use crate::sys;
 /// let array = Array::from_vec(particles, &[3])?;
 /// assert_eq!(array.dtype().to_string(), "|V16");
 ///
-/// let view = array.view::<Record<Particle>>()?; // SAFETY: no other code has the array. let
-/// particles: &[Particle] = Record::peel_slice(unsafe { view.as_slice() }?);
+/// let view = array.view::<Record<Particle>>()?;
+/// // SAFETY: no other code has the array.
+/// let particles: &[Particle] = Record::peel_slice(unsafe { view.as_slice() }?);
 /// assert_eq!(particles[2].charge, -1);
 /// # Ok::<(), libcai::Error>(())
 /// ```

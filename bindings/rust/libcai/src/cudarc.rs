@@ -82,11 +82,15 @@ unsafe impl AsStream for Arc<CudaStream> {
 
 /// A view of an array that is in use on a cudarc stream, for every cudarc function that takes a
 /// `DevicePtr` or `DevicePtrMut`, and as a kernel's argument. The use, a [`Use`] that keeps the
-/// array alive, ends when this is dropped. Copies and library calls may also be queued on other
-/// streams: these wait for this stream, and the host waits for them, since cudarc has no hook to
-/// order more. They must not be in a capture. A copy to a slice of another context is the
-/// exception: wait for its stream before this guard ends. An argument does not learn the stream of
-/// its launch. So cudarc's `launch()`, which is unsafe, must be on this stream.
+/// array alive, ends when this is dropped.
+///
+/// Copies and library calls may also be queued on other streams: these wait for this stream, and
+/// the host waits for them, since cudarc has no hook to order more. They must not be in a capture.
+/// A copy to a slice of another context is the exception: wait for its stream before this guard
+/// ends.
+///
+/// An argument does not learn the stream of its launch. So cudarc's `launch()`, which is unsafe,
+/// must be on this stream.
 #[must_use = "the use ends when the guard is dropped"]
 pub struct InUse<'a, V> {
     guard: Use<'a, Arc<CudaStream>>,
@@ -385,11 +389,12 @@ fn track_uses(context: &Arc<CudaContext>) -> Result<()> {
 }
 
 /// Wraps a foreign stream for cudarc, which will not destroy it: a stream of this crate
-/// ([`Stream::value`](crate::Stream::value)), or the stream that an array comes with. cudarc does
-/// not count such streams. While it knows only the default stream, it does not track the streams on
-/// which its slices are used, so that they race. Hence the first call for a context makes a cudarc
-/// stream, for which the host waits for the context's work, and keeps it as long as the context has
-/// a reference.
+/// ([`Stream::value`](crate::Stream::value)), or the stream that an array comes with.
+///
+/// cudarc does not count such streams. While it knows only the default stream, it does not track
+/// the streams on which its slices are used, so that they race. Hence the first call for a context
+/// makes a cudarc stream, for which the host waits for the context's work, and keeps it as long as
+/// the context has a reference.
 ///
 /// ```
 /// use cudarc::driver::CudaContext;

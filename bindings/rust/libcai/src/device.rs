@@ -13,8 +13,9 @@ use crate::failure::{self, Failed};
 use crate::sys;
 use crate::text::c_text;
 
-/// The CPU or a GPU: a plain value. Only functions that need the device check that it exists. It
-/// parses "cpu", "gpu" (the thread's current GPU), "gpu:1" or "cuda:1", and "gpu:free" (the GPU
+/// The CPU or a GPU: a plain value. Only functions that need the device check that it exists.
+///
+/// It parses "cpu", "gpu" (the thread's current GPU), "gpu:1" or "cuda:1", and "gpu:free" (the GPU
 /// with the most free memory), and prints as "cpu" or "gpu:1".
 ///
 /// ```
@@ -215,8 +216,10 @@ impl Device {
     }
 
     /// Waits for the calling thread's current stream of the device, and then for all other work
-    /// queued in the GPU's primary context. Do not call it while a stream that libcai has no handle
-    /// for is captured in that context: the driver would invalidate the capture.
+    /// queued in the GPU's primary context.
+    ///
+    /// Do not call it while a stream that libcai has no handle for is captured in that context: the
+    /// driver would invalidate the capture.
     ///
     /// # Errors
     /// The failure of earlier work of the current stream; [`Error::Capture`] if a stream that
@@ -271,7 +274,9 @@ impl Device {
 
     /// Removes a callback; does nothing if it is not registered. A reset that has begun may still
     /// call it.
-    /// # Errors /// No failure is known.
+    ///
+    /// # Errors
+    /// No failure is known.
     pub fn off_reset(callback: fn(Self)) -> Result<()> {
         // SAFETY: the context is only compared.
         call(|error| unsafe {

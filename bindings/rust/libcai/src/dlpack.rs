@@ -169,12 +169,12 @@ impl<F: Form> ManagedTensor<F> {
     /// # Safety
     /// `stream` is 1, 2 or a `CUstream` that lives as long as the array.
     pub unsafe fn into_array_on(self, stream: u64) -> Result<Array, Failed<Self>> {
-        // SAFETY: the tensor is ours, and whoever gave it has promised that it is well-formed.
+        // SAFETY: the tensor is ours, and its creator guarantees that it is well-formed.
         match ask(|out, error| unsafe { F::OWN(self.raw.as_ptr(), stream, out, error) }) {
             Ok(array) => {
                 // The array calls the deleter now.
                 let _ = self.into_raw();
-                // SAFETY: the array is new, and its holder ours.
+                // SAFETY: the array is new, and its reference ours.
                 Ok(unsafe { Array::from_raw(written(array)) })
             }
             Err(error) => Err(Failed { error, value: self }),

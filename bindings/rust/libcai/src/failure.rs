@@ -12,15 +12,18 @@ use crate::error::{Error, Result, call};
 use crate::sys;
 
 /// Receives a failure that no call can return: of a guard that was dropped, of an owner that
-/// panicked, or of the library itself. It runs on the thread where the failure happened, perhaps a
-/// thread of libcai or of the driver: it must not call the driver or block. Its panics are lost.
+/// panicked, or of the library itself.
+///
+/// It runs on the thread where the failure happened, perhaps a thread of libcai or of the driver:
+/// it must not call the driver or block. Its panics are lost.
 pub type FailureHook = fn(&Error);
 
 static HOOK: RwLock<FailureHook> = RwLock::new(print);
 
 /// Sets the hook that receives failures that no call can return, in the whole process. `None`, the
-/// default: the crate prints its failures to standard error, and the library drops its own. Any
-/// thread may call it. It returns the previous hook.
+/// default: the crate prints its failures to standard error, and the library drops its own.
+///
+/// Any thread may call it. It returns the previous hook.
 ///
 /// ```
 /// let before = libcai::on_failure(Some(|failure| eprintln!("unheard: {failure}")));
@@ -59,8 +62,9 @@ extern "C" fn pass_on(_context: *mut c_void, failure: *const sys::cai_error) {
     report(&Error::from_raw(unsafe { &*failure }));
 }
 
-/// The error of a call, with the value passed to it, which is still the caller's. `?` turns it into
-/// its [`Error`], and drops the value.
+/// The error of a call, with the value passed to it, which is still the caller's.
+///
+/// `?` turns it into its [`Error`], and drops the value.
 pub struct Failed<T> {
     /// Why the call failed.
     pub error: Error,

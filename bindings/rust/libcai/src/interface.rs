@@ -44,10 +44,14 @@ impl Strictness {
 /// ```
 /// use libcai::{Entry, Interface, Strictness, Value};
 ///
-/// let mut interface = Interface::default(); interface.shape = [2, 3].into(); interface.typestr =
-/// "<f4".into(); interface.data = Value::Tuple([0x7f00_0000_0000.into(), false.into()].into());
-/// interface.version = 3.into(); let described = interface.read(Strictness::Strict)?; // SAFETY:
-/// the array is only inspected. let array = unsafe { described.borrow() };
+/// let mut interface = Interface::default();
+/// interface.shape = [2, 3].into();
+/// interface.typestr = "<f4".into();
+/// interface.data = Value::Tuple([0x7f00_0000_0000.into(), false.into()].into());
+/// interface.version = 3.into();
+/// let described = interface.read(Strictness::Strict)?;
+/// // SAFETY: the array is only inspected.
+/// let array = unsafe { described.borrow() };
 /// assert_eq!(array.strides(), [12, 4]);
 ///
 /// interface.shape = [2, -3].into();
@@ -203,9 +207,11 @@ impl<'a> Interface<'a> {
 impl Interface<'static> {
     /// Writes an array as a dict: `cai_interface_write()`. Strides are `None` if and only if the
     /// array is C-contiguous. For an unstated stream the dict names the stream that a provider
-    /// returns, or 1. The dict's stream comes after the uses that the owner has kept: where it does
-    /// not already, it is made to wait. So write an array anew for each reader. The host waits for
-    /// pending work of CPU streams.
+    /// returns, or 1.
+    ///
+    /// The dict's stream comes after the uses that the owner has kept: where it does not already,
+    /// it is made to wait. So write an array anew for each reader. The host waits for pending work
+    /// of CPU streams.
     ///
     /// `version` is 3, or 2, which has no "stream".
     ///

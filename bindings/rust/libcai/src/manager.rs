@@ -114,8 +114,10 @@ pub struct Allocation {
 
 impl Manager {
     /// Creates a manager by its name, without params: a built-in manager, or one registered by
-    /// [`Manager::register()`] or in C. "default", "async", "pool", "managed" and "host" allocate
-    /// memory; "statistics" and "tracking" wrap `upstream`, of the same device.
+    /// [`Manager::register()`] or in C.
+    ///
+    /// "default", "async", "pool", "managed" and "host" allocate memory; "statistics" and
+    /// "tracking" wrap `upstream`, of the same device.
     ///
     /// # Errors
     /// [`Error::Value`] for an unknown name, a path (see [`Manager::create_raw()`]), invalid
@@ -241,6 +243,7 @@ impl Manager {
 
     /// Allocates without a handle, for wrapping managers: `cai_manager_alloc()`. For memory that
     /// frees itself, see [`Request::manager()`](crate::memory::Request::manager).
+    ///
     /// - `size`: bytes; 0: the block is all zeros, and the manager is not called
     /// - `align`: a power of two; 0: 256
     /// - `kind`: [`Default`](MemoryKind::Default), [`Async`](MemoryKind::Async),

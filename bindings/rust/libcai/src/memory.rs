@@ -39,8 +39,9 @@ pub use work::{copy, eval, fill, first, item, to_vec};
 /// ```
 /// use libcai::{DType, Device, memory::{MemoryKind, Request}};
 ///
-/// let memory = Request::on(Device::Cuda(0)).kind(MemoryKind::Async).bytes(4096)?; let array =
-/// memory.array(DType::of::<f32>(), &[1024])?; drop(memory); // the array keeps it alive
+/// let memory = Request::on(Device::Cuda(0)).kind(MemoryKind::Async).bytes(4096)?;
+/// let array = memory.array(DType::of::<f32>(), &[1024])?;
+/// drop(memory); // the array keeps it alive
 /// # drop(array);
 /// # Ok::<(), libcai::Error>(())
 /// ```
@@ -99,10 +100,12 @@ pub struct MemoryInfo {
 /// ```
 /// use libcai::{Device, Memory, memory::{Foreign, MemoryKind}};
 ///
-/// let mut bytes = vec![0_u8; 64].into_boxed_slice(); let address = bytes.as_mut_ptr() as u64; let
-/// foreign = Foreign { host: address, ..Foreign::new(Device::Cpu, MemoryKind::Host, address, 64) };
-/// // SAFETY: the box has so many bytes, and no other code has it. let memory = unsafe {
-/// Memory::wrap(&foreign, bytes) }?; assert!(memory.describe()?.is_foreign);
+/// let mut bytes = vec![0_u8; 64].into_boxed_slice();
+/// let address = bytes.as_mut_ptr() as u64;
+/// let foreign = Foreign { host: address, ..Foreign::new(Device::Cpu, MemoryKind::Host, address, 64) };
+/// // SAFETY: the box has so many bytes, and no other code has it.
+/// let memory = unsafe { Memory::wrap(&foreign, bytes) }?;
+/// assert!(memory.describe()?.is_foreign);
 /// # Ok::<(), libcai::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,7 +297,9 @@ impl Memory {
     }
 
     /// Its properties: `cai_memory_describe()`.
-    /// # Errors /// No failure is known.
+    ///
+    /// # Errors
+    /// No failure is known.
     pub fn describe(&self) -> Result<MemoryInfo> {
         let mut raw = unknown();
         // SAFETY: the memory is held; the outputs can be written.

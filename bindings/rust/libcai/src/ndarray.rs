@@ -56,8 +56,9 @@ impl<'a, T: Element> View<'a, T> {
     /// ```
     /// use libcai::Array;
     ///
-    /// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], &[2, 3])?.transpose()?; // SAFETY: no
-    /// other code has the array. let table = unsafe { array.view::<i32>()?.as_ndarray() }?;
+    /// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], &[2, 3])?.transpose()?;
+    /// // SAFETY: no other code has the array.
+    /// let table = unsafe { array.view::<i32>()?.as_ndarray() }?;
     /// assert_eq!(table, ndarray::array![[1, 4], [2, 5], [3, 6]].into_dyn());
     /// # Ok::<(), libcai::Error>(())
     /// ```
@@ -86,9 +87,11 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// ```
     /// use libcai::Array;
     ///
-    /// let mut array = Array::from_vec(vec![0u8; 6], &[2, 3])?; // SAFETY: no other code has the
-    /// array. let mut table = unsafe { array.view_mut::<u8>()?.as_ndarray_mut() }?; table[[0, 1]] =
-    /// 7; assert_eq!(table, ndarray::array![[0, 7, 0], [0, 0, 0]].into_dyn());
+    /// let mut array = Array::from_vec(vec![0u8; 6], &[2, 3])?;
+    /// // SAFETY: no other code has the array.
+    /// let mut table = unsafe { array.view_mut::<u8>()?.as_ndarray_mut() }?;
+    /// table[[0, 1]] = 7;
+    /// assert_eq!(table, ndarray::array![[0, 7, 0], [0, 0, 0]].into_dyn());
     /// # Ok::<(), libcai::Error>(())
     /// ```
     ///

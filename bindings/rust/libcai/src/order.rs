@@ -179,9 +179,10 @@ pub fn same_stream(arrays: &[ArrayRef<'_>]) -> Result<Option<u64>> {
 
 /// Ends the arrays whose release was deferred until kept uses were complete, if they are complete
 /// now, and drops what was attached to streams. Owners are dropped on this thread. Returns the
-/// number of arrays whose end is still deferred. It works in the current context and the active
-/// primary contexts. If `wait`, the host waits for the uses to complete: do so before a context in
-/// which arrays were used is destroyed or reset.
+/// number of arrays whose end is still deferred.
+///
+/// It works in the current context and the active primary contexts. If `wait`, the host waits for
+/// the uses to complete: do so before a context in which arrays were used is destroyed or reset.
 ///
 /// # Errors
 /// [`Error::Driver`]; [`Error::Cuda`].
@@ -239,8 +240,10 @@ impl Array {
 
     /// Drops this reference once all work queued on `stream` so far is complete. For a consumer
     /// that does not end its use, or does not know whether the memory's allocation stream is the
-    /// array's. The host does not wait: a later use, or [`drain`], finds the work complete. If
-    /// `stream` is being captured, the graph takes over the reference.
+    /// array's.
+    ///
+    /// The host does not wait: a later use, or [`drain`], finds the work complete. If `stream` is
+    /// being captured, the graph takes over the reference.
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin). The array is returned, since dropping it may be too

@@ -26,10 +26,13 @@ use crate::sys;
 ///     fn drop(&mut self) { /* frees it */ }
 /// }
 ///
-/// let buffer = Buffer { address: 0x7f00_0000_0000 }; let array = ArrayBuilder::new(buffer.address,
-/// DType::of::<f32>(), &[2, 3]) .device(DeviceType::Cuda, Some(0)) .pending(Pending::Stream(1)); //
-/// SAFETY: the buffer is that large, lives until it is dropped, and is written on stream 1 only.
-/// let array = unsafe { array.own(buffer) }?; assert_eq!(array.strides(), [12, 4]);
+/// let buffer = Buffer { address: 0x7f00_0000_0000 };
+/// let array = ArrayBuilder::new(buffer.address, DType::of::<f32>(), &[2, 3])
+///     .device(DeviceType::Cuda, Some(0))
+///     .pending(Pending::Stream(1));
+/// // SAFETY: the buffer is that large, lives until it is dropped, and is written on stream 1 only.
+/// let array = unsafe { array.own(buffer) }?;
+/// assert_eq!(array.strides(), [12, 4]);
 /// # Ok::<(), libcai::Error>(())
 /// ```
 #[derive(Debug, Clone)]

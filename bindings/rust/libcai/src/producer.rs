@@ -14,10 +14,12 @@ impl Array {
     /// Returns an array of the same memory that names one stream for work that is pending on
     /// several: `cai_array_publish()`. It makes `target` wait for `streams`, for the stream or
     /// event that this array comes with, and for kept uses. The returned array, and its mask, come
-    /// with `target`. Once its last reference is dropped, `target` is forgotten. This array, and
-    /// its earlier views and clones, keep their stream; but if the owner keeps uses, their uses
-    /// wait for `target`, too. Publish work that was queued on `streams` before a capture before
-    /// that capture.
+    /// with `target`. Once its last reference is dropped, `target` is forgotten.
+    ///
+    /// This array, and its earlier views and clones, keep their stream; but if the owner keeps
+    /// uses, their uses wait for `target`, too.
+    ///
+    /// Publish work that was queued on `streams` before a capture before that capture.
     ///
     /// Before the producer works on one of `streams` again, it calls [`Array::reclaim`] for it. If
     /// the array came from another producer, its own stream must in the end wait for `target`:

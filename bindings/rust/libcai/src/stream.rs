@@ -15,8 +15,13 @@ use crate::sys;
 /// same stream. Dropping the last reference does not wait, and queued work still runs.
 ///
 /// ```
-/// use libcai::{Device, Stream}; let stream = Stream::new(Device::Cpu)?; stream.enqueue(|| {
-/// println!("on a thread of the stream's"); Ok(()) })?; stream.synchronize()?;
+/// use libcai::{Device, Stream};
+/// let stream = Stream::new(Device::Cpu)?;
+/// stream.enqueue(|| {
+///     println!("on a thread of the stream's");
+///     Ok(())
+/// })?;
+/// stream.synchronize()?;
 /// # Ok::<(), libcai::Error>(())
 /// ```
 #[derive(Debug)]
@@ -205,7 +210,7 @@ impl Stream {
     /// Wraps the result of a C function.
     fn adopt(raw: *mut sys::cai_stream) -> Self {
         let raw = NonNull::new(raw).expect("a stream that was made is not NULL");
-        // SAFETY: C gives a holder with it.
+        // SAFETY: C returns a reference with it.
         unsafe { Self::from_raw(raw) }
     }
 
@@ -269,14 +274,16 @@ impl Stream {
     }
 
     /// Queues a closure. A CPU stream that is not [`Mode::Async`] runs it before the call returns.
+    ///
     /// It is called once, or not at all if it is dropped because earlier work failed. Its error or
     /// panic becomes a failure of the stream. The first failure is returned once, by the next call
     /// of this function (which then queues nothing), [`Stream::is_busy`], [`Stream::synchronize`],
     /// [`Stream::follow`] or [`Stream::wait`]. If there is no such call, it goes to
-    /// [`on_failure`](crate::on_failure). On a GPU stream it runs on a thread of the driver: it
-    /// must not call the driver, directly or through this crate, nor drop arrays. What it captured
-    /// is dropped later, by another call for the stream or by [`drain`](crate::drain); hence it is
-    /// `FnMut`, not `FnOnce`.
+    /// [`on_failure`](crate::on_failure).
+    ///
+    /// On a GPU stream it runs on a thread of the driver: it must not call the driver, directly or
+    /// through this crate, nor drop arrays. What it captured is dropped later, by another call for
+    /// the stream or by [`drain`](crate::drain); hence it is `FnMut`, not `FnOnce`.
     ///
     /// # Errors
     /// The failure of earlier work, or of this work if it ran at once;

@@ -46,16 +46,21 @@ mod sealed {
 
 /// A use of arrays on a stream, from [`Use::begin`] to [`Use::try_end`] or until this is dropped,
 /// on every path, panics too. Meanwhile queue work that uses the arrays on this stream, and on no
-/// other. The guard borrows the stream, so that it outlives the use. The guard has its own
-/// reference to each owned array. So a guard that is forgotten leaks the arrays rather than free
-/// memory that is in use. A borrowed array cannot be kept alive: if its guard is forgotten, its
-/// owner does not learn that the memory is still in use. If a use cannot be ended when it is
-/// dropped, the error goes to [`on_failure`](crate::on_failure), and the host waits for the stream.
-/// If the host cannot wait, since the stream is being captured or is another thread's, libcai keeps
-/// the owned arrays alive until the work is complete: until an event is complete, or the graph is
-/// destroyed, or else until [`drain(true)`](crate::drain). A guard may move to another thread if
-/// its stream may. If its stream, or an array's, is the default stream 2 of the thread that began
-/// the use, end the use on that thread: elsewhere it is [`Error::Order`].
+/// other. The guard borrows the stream, so that it outlives the use.
+///
+/// The guard has its own reference to each owned array. So a guard that is forgotten leaks the
+/// arrays rather than free memory that is in use. A borrowed array cannot be kept alive: if its
+/// guard is forgotten, its owner does not learn that the memory is still in use.
+///
+/// If a use cannot be ended when it is dropped, the error goes to
+/// [`on_failure`](crate::on_failure), and the host waits for the stream. If the host cannot wait,
+/// since the stream is being captured or is another thread's, libcai keeps the owned arrays alive
+/// until the work is complete: until an event is complete, or the graph is destroyed, or else until
+/// [`drain(true)`](crate::drain).
+///
+/// A guard may move to another thread if its stream may. If its stream, or an array's, is the
+/// default stream 2 of the thread that began the use, end the use on that thread: elsewhere it is
+/// [`Error::Order`].
 ///
 /// ```
 /// use libcai::{Array, Options, Result, Stream, Use};

@@ -11,8 +11,10 @@ use crate::error::{Entry, Error, Result, ask};
 use crate::sys;
 
 /// An array with elements of type `T`, for reading: in the host's byte order, aligned, and all
-/// valid. The memory stays in place, usually on a GPU: a view provides its address for queued work,
-/// and never reads or writes it.
+/// valid.
+///
+/// The memory stays in place, usually on a GPU: a view provides its address for queued work, and
+/// never reads or writes it.
 ///
 /// ```
 /// use libcai::Array;
@@ -99,9 +101,10 @@ impl<'a, T: Element> View<'a, T> {
     /// ```
     /// use libcai::Array;
     ///
-    /// let array = Array::from_vec(vec![1f64, 2.0, 3.0], &[3])?; // SAFETY: no other code has the
-    /// array. let values = unsafe { array.view::<f64>()?.as_slice() }?; assert_eq!(values, [1.0,
-    /// 2.0, 3.0]);
+    /// let array = Array::from_vec(vec![1f64, 2.0, 3.0], &[3])?;
+    /// // SAFETY: no other code has the array.
+    /// let values = unsafe { array.view::<f64>()?.as_slice() }?;
+    /// assert_eq!(values, [1.0, 2.0, 3.0]);
     /// # Ok::<(), libcai::Error>(())
     /// ```
     ///
@@ -169,8 +172,10 @@ impl<T: Element> fmt::Debug for View<'_, T> {
 /// ```
 /// use libcai::Array;
 ///
-/// let mut array = Array::from_vec(vec![0u16; 4], &[2, 2])?; // SAFETY: no other code has the
-/// array. unsafe { array.view_mut::<u16>()?.as_mut_slice() }?[3] = 7; // SAFETY: likewise.
+/// let mut array = Array::from_vec(vec![0u16; 4], &[2, 2])?;
+/// // SAFETY: no other code has the array.
+/// unsafe { array.view_mut::<u16>()?.as_mut_slice() }?[3] = 7;
+/// // SAFETY: likewise.
 /// assert_eq!(unsafe { array.view::<u16>()?.as_slice() }?, [0, 0, 0, 7]);
 /// # Ok::<(), libcai::Error>(())
 /// ```

@@ -19,10 +19,12 @@ use crate::sys;
 /// Python.
 ///
 /// [`Manager::new()`] makes a [`Manager`] of a value; [`Manager::register()`] lets libcai make
-/// values by the manager's name. libcai calls the functions with the GPU's primary context current
-/// and with no lock of libcai held, from any thread, and from several threads at a time. They may
-/// call libcai. Their errors and panics become the error of the caller that wanted memory;
-/// [`Error::say()`] makes an error. A `stream` is 1, 2 or a `CUstream`; 0 for the CPU.
+/// values by the manager's name.
+///
+/// libcai calls the functions with the GPU's primary context current and with no lock of libcai
+/// held, from any thread, and from several threads at a time. They may call libcai. Their errors
+/// and panics become the error of the caller that wanted memory; [`Error::say()`] makes an error. A
+/// `stream` is 1, 2 or a `CUstream`; 0 for the CPU.
 ///
 /// ```
 /// use libcai::manager::{Block, Manager, MemoryManager};

@@ -113,6 +113,7 @@ impl Memory {
 
     /// Opens memory of another process, which must be alive and not have freed it:
     /// `cai_memory_open()`. Memory that is already open on this device is shared, not opened again.
+    ///
     /// - `descriptor`: the descriptor received with the handle
     /// - `device`: the device that will use it; libcai finds the memory's own device by its UUID,
     ///   whatever its ordinal

@@ -13,11 +13,12 @@ use crate::stream::Stream;
 use crate::sys;
 
 /// Copies the elements of an array to another array of the same shape and type, in the order of a
-/// stream, between any two devices: `cai_array_copy()`. It begins and ends the use of both. If a
-/// GPU copies from or to an array on the CPU, the host waits until the copy is complete; otherwise
-/// it does not wait. `stream` is of the device of either array, or a CPU stream if the host may use
-/// both; `None`: the thread's current stream of `to`'s device, or of `from`'s if `to` is on the
-/// host.
+/// stream, between any two devices: `cai_array_copy()`. It begins and ends the use of both.
+///
+/// If a GPU copies from or to an array on the CPU, the host waits until the copy is complete;
+/// otherwise it does not wait. `stream` is of the device of either array, or a CPU stream if the
+/// host may use both; `None`: the thread's current stream of `to`'s device, or of `from`'s if `to`
+/// is on the host.
 ///
 /// ```
 /// use libcai::{DType, Device, memory::{self, Request}};

@@ -18,7 +18,7 @@ impl FromPyObject<'_, '_> for Array {
         let mut array = ptr::null_mut();
         // SAFETY: the object is alive, and the pointer may be written.
         answered(py, unsafe { (package(py)?.api.own)(object.as_ptr(), 0, &mut array) })?;
-        // SAFETY: own() gives a valid array, and a holder of it.
+        // SAFETY: own() returns a valid array, with a reference.
         Ok(unsafe { Array::from_raw(NonNull::new_unchecked(array)) })
     }
 }
@@ -52,8 +52,10 @@ impl<'py> IntoPyObject<'py> for &Array {
 
 /// Makes an array for a result, on the device of `like`. If `like`'s type has an allocator, the
 /// result is of that type, allocated by it; else it is a `libcai.Array`. It is in C order,
-/// uninitialised, and ordered on libcai's current stream. `like` is anything that an argument
-/// takes, `shape` is in elements; `dtype` None: the type of `like`.
+/// uninitialised, and ordered on libcai's current stream.
+///
+/// `like` is anything that an argument takes, `shape` is in elements; `dtype` None: the type of
+/// `like`.
 ///
 /// # Errors
 /// libcai's exceptions: for an invalid shape or type, for an object without an array, and for the

@@ -3,7 +3,7 @@
 //!
 //! It is made of what the Python package libcai offers to compiled modules (cai/python.h). So a
 //! module takes and refuses what the package does, with its exceptions; arrays that Python owns end
-//! through its queue, on whatever thread they are let go of; and the package must be installed.
+//! through its queue, on whatever thread they are dropped; and the package must be installed.
 //!
 //! ```no_run
 //! use libcai::{Access, Options};

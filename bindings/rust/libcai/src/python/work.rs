@@ -17,9 +17,11 @@ use crate::{Access, ArrayRef, Options};
 /// Uses arrays on a stream while `work` runs, which queues its work on the given stream, and on no
 /// other. The work comes after pending work on the arrays, and later uses of them come after it.
 /// Pass arrays on the host, too: a CPU stream may have pending work on one, and the host waits for
-/// that. `stream` is as for `libcai.use()`, except -1; None, Python's too, is libcai's current
-/// stream of the first array's device. `work` gets it as 1, 2 or a `CUstream`; for arrays on the
-/// host it is meaningless. The use ends in any case, also if `work` fails or panics.
+/// that.
+///
+/// `stream` is as for `libcai.use()`, except -1; None, Python's too, is libcai's current stream of
+/// the first array's device. `work` gets it as 1, 2 or a `CUstream`; for arrays on the host it is
+/// meaningless. The use ends in any case, also if `work` fails or panics.
 ///
 /// The GIL is held while `work` runs, and released where the driver is called before and after it.
 /// (Where there is no GIL, and no Python's stream, [`libcai::with`](crate::with) does the same.)
