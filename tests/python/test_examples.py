@@ -242,7 +242,7 @@ def test_demo(pack, name):
     assert out.endswith("all as it should be\n")
     assert "driver: simulated" in out
     assert out.count(f"-> {name}() in C") == 4
-    assert out.count("the driver, numba-cuda, cuda.core") == 2
+    assert out.count("a kernel, numba-cuda, cuda.core") == 2
     assert out.count("  right\n") == 4 * 5
     assert "WRONG" not in out
     # It shows what order is for.
