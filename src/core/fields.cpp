@@ -37,7 +37,7 @@ const char *Inspection::inspect(const cai_field &field, int depth) noexcept {
   if (field.reserved != 0 && !newer) return "has a reserved word that is not 0";
   if (field.ndim < 0 || field.ndim > CAI_MAX_NDIM) return "has a sub-array of too many dimensions";
   if (field.ndim > 0 && !field.shape) return "has a sub-array whose shape is NULL";
-  if (dtype_fault(field.dtype, false)) return "has a field of a type that is none";
+  if (dtype_fault(field.dtype, false)) return "has a field of an invalid type";
   swapped = swapped || is_swapped(field.dtype);
   if (field.field_count == 0) return field.fields ? "has nested fields without a count" : nullptr;
   if (!field.fields) return "has nested fields that are NULL";

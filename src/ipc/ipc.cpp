@@ -117,9 +117,9 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
                       (kind == CAI_KIND_DEFAULT || kind == CAI_KIND_ASYNC);
   if (!can_be) {
     const char *const name = cai_kind_name(kind);
-    throw Failure(CAI_ERR_UNSUPPORTED, {}, "memory of kind \"%s\"%s is not shared", name,
-                  memory.facts.flags & CAI_MEMORY_FOREIGN ? " of somebody else's"
-                  : memory.facts.size == 0                ? " and no bytes"
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "memory of kind \"%s\" cannot be shared%s", name,
+                  memory.facts.flags & CAI_MEMORY_FOREIGN ? ": another library owns it"
+                  : memory.facts.size == 0                ? ": it has no bytes"
                                                           : "");
   }
   if (memory.facts.flags & CAI_MEMORY_READONLY) {

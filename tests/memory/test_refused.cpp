@@ -334,7 +334,8 @@ TEST_F(Refused, Handles) {
   std::int32_t fd = 7;
   cai_ipc_handle handle{};
   const OwnMemory host = allocate(gpu0, CAI_KIND_HOST, 64), empty = allocate(gpu0, 1, 0);
-  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "is not shared", cai_memory_share(host, &handle, &fd, error));
+  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "cannot be shared",
+               cai_memory_share(host, &handle, &fd, error));
   EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "no bytes", cai_memory_share(empty, &handle, &fd, error));
   const OwnMemory whole = allocate(gpu0, CAI_KIND_DEFAULT, 64);
   for (const std::uint64_t at : {0, 32, 64}) {

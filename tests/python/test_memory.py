@@ -664,7 +664,7 @@ refused((libcai.UseError, libcai.CudaError, libcai.StateError), "", libcai.Memor
 refused(libcai.UseError, "how is 'fast'", libcai.Memory.open, bytes(160), how="fast")
 refused(libcai.CudaError, "", libcai.Memory(64, "managed").share)
 memory = libcai.Memory(64)
-refused(libcai.CudaError, "no bytes is not shared", memory[32:32].share)
+refused(libcai.CudaError, "cannot be shared: it has no bytes", memory[32:32].share)
 memory.free()
 refused(libcai.StateError, "", memory.share)
 """
