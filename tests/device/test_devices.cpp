@@ -79,7 +79,7 @@ TEST_F(Devices, Count) {
   EXPECT_EQ(found, 1);
   ASSERT_OK(cai_device_count(CAI_DEVICE_CUDA, &found, error));
   EXPECT_EQ(found, 2);
-  EXPECT_FAILS(CAI_ERR_VALUE, "0 is no type", cai_device_count(0, &found, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "0 is not a device type", cai_device_count(0, &found, error));
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "count", cai_device_count(CAI_DEVICE_CPU, nullptr, error));
 }
 

@@ -589,7 +589,7 @@ TEST_F(Ipc, Refusals) {
   refused([](auto &h) { h.size = 0; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE, "size 0");
   refused([](auto &h) { h.struct_size = 8; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE,
           "struct_size 8");
-  refused([](auto &h) { ++h.process_start; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
+  refused([](auto &h) { ++h.process_start; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "has ended");
   refused([](auto &h) { h.process = static_cast<std::uint64_t>(getpid()); }, gpu0, -1,
           CAI_OPEN_AUTO, CAI_ERR_STATE, "own");
   refused([](auto &h) { h.uuid[3] ^= 1; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_DEVICE, "uuid");
@@ -601,11 +601,11 @@ TEST_F(Ipc, Refusals) {
   other.answer(Ask::release);
   refused(as_it_is, gpu0, -1, CAI_OPEN_DIRECT, CAI_ERR_CUDA, "cuIpcOpenMemHandle");
   other.end();
-  refused(as_it_is, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
+  refused(as_it_is, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "has ended");
   Other unasked;
   const Shared its = unasked.shared(Ask::legacy);
   unasked.end_unasked();
-  refused([&](auto &h) { h = its.handle; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
+  refused([&](auto &h) { h = its.handle; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "has ended");
 
   const OwnMemory pinned = allocate(gpu0, CAI_KIND_PINNED, 64);
   const OwnMemory of_pool = allocate(gpu0, CAI_KIND_ASYNC, 64);
