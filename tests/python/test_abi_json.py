@@ -90,7 +90,7 @@ def test_it_needs_nothing_else():
 def test_what_stands_beside_a_declaration_is_there():
     by_name = named("structs")
     (wrap,) = [it for it in by_name["cai_exchange_api"]["members"] if it["name"] == "wrap"]
-    assert "taken over on success" in str(wrap["arguments"])
+    assert "takes over one reference on success" in str(wrap["arguments"])
     (write,) = [it for it in by_name["cai_log_params"]["members"] if it["name"] == "destroy"]
     assert write["text"]
     flags = {it["name"]: it for e in FACTS["headers"]["cai/array.h"]["enums"] for it in e["values"]}
@@ -99,4 +99,4 @@ def test_what_stands_beside_a_declaration_is_there():
     assert macros["CAI_EXCHANGE_CAPSULE"] == "cai_exchange_api"
     assert macros["ARROW_DEVICE_CUDA_MANAGED"] == 13
     assert macros["DLPACK_FLAG_BITMASK_IS_COPIED"] == 2
-    assert "CAI_ERR_ARGUMENT, never a crash" in FACTS["headers"]["cai.h"]["text"]
+    assert "CAI_ERR_ARGUMENT; it never crashes" in FACTS["headers"]["cai.h"]["text"]
