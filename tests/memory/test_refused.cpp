@@ -353,7 +353,7 @@ TEST_F(Refused, Handles) {
   cai_memory *made = nullptr;
   ASSERT_OK(cai_memory_wrap(&info, nullptr, nullptr, &made, error));
   const OwnMemory theirs(made);
-  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "somebody else's",
+  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "another library owns it",
                cai_memory_share(theirs, &handle, &fd, error));
   const OwnMemory ours = allocate(gpu0, CAI_KIND_DEFAULT, 64);
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "fd", cai_memory_share(ours, &handle, nullptr, error));
