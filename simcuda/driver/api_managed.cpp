@@ -161,6 +161,13 @@ void tell_attribute(const Allocation &allocation, void *data, std::size_t size, 
   store(0, value);
 }
 
+CUresult prefetch_batch(const char *symbol, const Batch &batch, bool discards) {
+  return call(symbol,
+              {batch.pointers, batch.sizes, batch.count, batch.places, batch.first_of_place,
+               batch.place_count, batch.flags, batch.stream},
+              [&](Session &s) { submit_batch(s, batch, discards, true); });
+}
+
 }  // namespace
 
 SIM_API CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice device,
@@ -182,13 +189,9 @@ SIM_API CUresult cuMemPrefetchBatchAsync(CUdeviceptr *pointers, std::size_t *siz
                                          std::size_t count, CUmemLocation *places,
                                          std::size_t *first_of_place, std::size_t place_count,
                                          unsigned long long flags, CUstream stream) {
-  return call(__func__,
-              {pointers, sizes, count, places, first_of_place, place_count, flags, stream},
-              [&](Session &s) {
-                submit_batch(
-                    s, {pointers, sizes, count, flags, stream, places, first_of_place, place_count},
-                    false, true);
-              });
+  return prefetch_batch(
+      __func__, {pointers, sizes, count, flags, stream, places, first_of_place, place_count},
+      false);
 }
 
 SIM_API CUresult cuMemDiscardBatchAsync(CUdeviceptr *pointers, std::size_t *sizes,
@@ -204,13 +207,8 @@ SIM_API CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *pointers, std::s
                                                    std::size_t *first_of_place,
                                                    std::size_t place_count,
                                                    unsigned long long flags, CUstream stream) {
-  return call(__func__,
-              {pointers, sizes, count, places, first_of_place, place_count, flags, stream},
-              [&](Session &s) {
-                submit_batch(
-                    s, {pointers, sizes, count, flags, stream, places, first_of_place, place_count},
-                    true, true);
-              });
+  return prefetch_batch(
+      __func__, {pointers, sizes, count, flags, stream, places, first_of_place, place_count}, true);
 }
 
 SIM_API CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, int advice, CUdevice device) {

@@ -123,7 +123,7 @@ bool is_library(const std::string &file) {
   return file.starts_with("<frozen ") || file.find("/site-packages/") != std::string::npos ||
          file.find("/dist-packages/") != std::string::npos ||
          file.find("/lib/python3") != std::string::npos || name.starts_with("libc.so") ||
-         name.starts_with("libpython");
+         name.starts_with("libc-") || name.starts_with("libpython");
 }
 
 std::string without_folder(const std::string &file) {

@@ -2,8 +2,8 @@
 // Conditional nodes of graphs: what they go by, and how what is inside them runs.
 #pragma once
 
-#include "execution.h"
 #include "graph.h"
+#include "launch_work.h"
 
 namespace simcuda {
 

@@ -36,38 +36,10 @@ CUresult status_of(kernel::FaultKind kind) {
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-bool is_gone(const Allocation &allocation) {
-  return allocation.dead || (allocation.imported && !allocation.share->alive());
-}
-
-bool holds(const Allocation &allocation, std::uintptr_t address) {
-  return address - allocation.device_address() < allocation.size;
-}
-
 }  // namespace
 
-void Patience::goes_on() {
-  if (!goes_on_.exchange(true)) driver()->schedule.goes_on(work_);
-}
-
-bool Patience::is_over(const Context &context) {
-  const auto limit = Settings::get().kernel_limit;
-  if (limit.count() > 0 && Clock::now() - began_ > limit) out_of_time_ = true;
-  return out_of_time_ || context.error != CUDA_SUCCESS || process_is_ending();
-}
-
-std::string Patience::end_of_time() {
-  return "It had run for more than " + std::to_string(Settings::get().kernel_limit.count()) +
-         " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
-}
-
-Execution::Execution(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {
-  for (auto &allocation : launch_->named)
-    named_.emplace_back(allocation, driver()->races.history_of(*allocation));
-}
-
 std::shared_ptr<LaunchWork> Execution::again() const {
-  const std::shared_ptr<Execution> other(new Execution(launch_, named_));
+  const std::shared_ptr<Execution> other(new Execution(static_cast<const LaunchWork &>(*this)));
   other->share(*patience_);
   return other;
 }
@@ -166,25 +138,16 @@ std::string Execution::memory_of(const kernel::Finding &finding) {
   return parameter + "in " + describe_memory(*memory.allocation);
 }
 
-AllocationPtr Execution::allocation_at(std::uintptr_t address) const {
-  for (auto &[allocation, history] : named_)
-    if (holds(*allocation, address)) return allocation;
-  auto allocation = driver()->memory.find(address);
-  return allocation && holds(*allocation, address) ? allocation : nullptr;
-}
-
 kernel::Window Execution::find(std::uint64_t address) {
   Lock lock(simulator_mutex());
   const auto after = found_.upper_bound(address);
   if (after != found_.begin() && address < std::prev(after)->second.window.end)
     return std::prev(after)->second.window;
-  const auto allocation = allocation_at(address);
+  const auto [allocation, history] = seen_at(address);
   if (!allocation || !in_reach(*launch_->context, *allocation)) return {};
   Found found;
   found.allocation = allocation;
-  found.history = driver()->races.history_of(*allocation);
-  for (auto &[named, history] : named_)
-    if (named == allocation) found.history = history;
+  found.history = history;
   kernel::Window &window = found.window;
   window.begin = allocation->device_address();
   window.end = window.begin + allocation->size;
@@ -204,13 +167,7 @@ kernel::Window Execution::find(std::uint64_t address) {
 
 std::string Execution::describe(std::uint64_t address) {
   Lock lock(simulator_mutex());
-  if (const auto allocation = allocation_at(address)) {
-    if (!in_reach(*launch_->context, *allocation))
-      return "That is memory of device " + std::to_string(allocation->device) +
-             ", to which its context has no access.";
-    return "It goes beyond the end of the " + describe_memory(*allocation) + '.';
-  }
-  return driver()->memory.describe(address);
+  return describe_unusable(address);
 }
 
 std::uint64_t Execution::address_of(const kernel::Variable &variable) {

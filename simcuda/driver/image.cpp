@@ -113,9 +113,11 @@ std::vector<std::string> opaque_kernels(const void *bytes, std::size_t room) {
   return names;
 }
 
-// The kernels of machine code that are registered: what they do need not be executed.
+// The kernels of machine code that are registered: what they do need not be executed. Unless there
+// are such, nobody reads on in an image of which no more may be there than its first bytes.
 Image image_of_machine_code(const void *bytes, std::size_t room) {
   Image image;
+  if (!are_kernels_registered()) return image;
   try {
     for (const std::string &name : opaque_kernels(bytes, room))
       if (auto registered = registered_kernel(name)) image.kernels.push_back(std::move(registered));

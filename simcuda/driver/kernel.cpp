@@ -86,6 +86,10 @@ KernelCodePtr registered_kernel(std::string_view name) {
   return found == registered().end() ? nullptr : found->second;
 }
 
+bool are_kernels_registered() {
+  return !registered().empty();
+}
+
 CUresult register_kernel(const char *name, const std::uint32_t *argument_sizes,
                          std::uint32_t argument_count,
                          const std::function<void(KernelCode &)> &complete) {

@@ -75,6 +75,7 @@ struct Library {
 
 // A registered kernel; null if there is none of that name.
 KernelCodePtr registered_kernel(std::string_view name);
+bool are_kernels_registered();
 // Returns the status of simcuda_kernel().
 CUresult register_kernel(const char *name, const std::uint32_t *argument_sizes,
                          std::uint32_t argument_count,

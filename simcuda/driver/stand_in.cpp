@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "stand_in.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "call.h"
 #include "check_report.h"
-#include "ipc.h"
 #include "race_report.h"
-#include "spoken.h"
 #include "written.h"
 
 namespace simcuda {
@@ -20,28 +16,10 @@ StandIn *&running() {
   return here;
 }
 
-bool is_gone(const Allocation &allocation) {
-  return allocation.dead || (allocation.imported && !allocation.share->alive());
-}
-
-bool holds(const Allocation &allocation, std::uint64_t address, std::uint64_t size) {
-  const std::uint64_t offset = address - allocation.device_address();
-  return offset < allocation.size && size <= allocation.size - offset;
-}
-
 }  // namespace
 
-StandIn::StandIn(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {
-  for (auto &allocation : launch_->named)
-    named_.emplace_back(allocation, driver()->races.history_of(*allocation));
-}
-
 std::shared_ptr<LaunchWork> StandIn::again() const {
-  return std::shared_ptr<StandIn>(new StandIn(launch_, named_));
-}
-
-std::string StandIn::name() const {
-  return kernel::spoken(launch_->code->name);
+  return std::shared_ptr<StandIn>(new StandIn(static_cast<const LaunchWork &>(*this)));
 }
 
 void StandIn::run(const Operation &operation) {
@@ -55,38 +33,29 @@ void StandIn::run(const Operation &operation) {
 
 void *StandIn::use(std::uint64_t address, std::uint64_t size, bool write) {
   Lock lock(simulator_mutex());
-  Use use{};
-  for (auto &[allocation, history] : named_)
-    if (holds(*allocation, address, size)) use.allocation = allocation, use.history = history;
-  if (!use.allocation) {
-    use.allocation = driver()->memory.find(address);
-    if (use.allocation) use.history = driver()->races.history_of(*use.allocation);
-  }
-  if (size == 0 || !use.allocation || !holds(*use.allocation, address, size) ||
-      !in_reach(*launch_->context, *use.allocation)) {
-    const std::string why = driver()->memory.describe(address);
+  auto [allocation, history] = seen_at(address);
+  const std::uint64_t begin = allocation ? address - allocation->device_address() : 0;
+  if (size == 0 || !allocation || size > allocation->size - begin ||
+      (write && allocation->constant) || !in_reach(*launch_->context, *allocation)) {
+    const std::string why = describe_unusable(address);
     lock.unlock();
     tell_fault("Kernel " + name() + ": its stand-in " + (write ? "writes " : "reads ") +
                    std::to_string(size) + " bytes at address " + hex(address) +
-                   ", where it has no memory. " + why,
+                   ", where it has no such memory. " + why,
                *operation_);
     result_ = CUDA_ERROR_ILLEGAL_ADDRESS;
     return nullptr;
   }
-  Allocation &allocation = *use.allocation;
-  use.begin = address - allocation.device_address();
-  use.end = use.begin + size;
-  use.write = write;
-  std::byte *bytes = allocation.bytes + use.begin;
-  if (is_gone(allocation)) {
+  Use &use = uses_.emplace_back(Use{allocation, history, begin, begin + size, write, nullptr});
+  ++allocation->kernels;
+  std::byte *bytes = allocation->bytes + begin;
+  if (is_gone(*allocation)) {
     use.lost = std::make_unique<std::byte[]>(size);
     bytes = use.lost.get();
     std::memset(bytes, freed_poison, size);
-  } else if (write && allocation.written) {
-    allocation.written->add(use.begin, size);
+  } else if (write && allocation->written) {
+    allocation->written->add(begin, size);
   }
-  ++allocation.kernels;
-  uses_.push_back(std::move(use));
   return bytes;
 }
 

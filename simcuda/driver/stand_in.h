@@ -2,18 +2,16 @@
 // One launch of a kernel whose work a function of the test's does: simcuda_stand_in().
 #pragma once
 
-#include "execution.h"
+#include "launch_work.h"
 
 namespace simcuda {
 
 class StandIn final : public LaunchWork {
  public:
-  // When the launch is submitted: what it names is remembered as it is now.
-  explicit StandIn(std::shared_ptr<const KernelLaunch> launch);
+  explicit StandIn(std::shared_ptr<const KernelLaunch> launch) : LaunchWork(std::move(launch)) {}
 
   void share(Patience &) override {}  // nobody can stop it
   std::shared_ptr<LaunchWork> again() const override;
-  std::string name() const override;
   void run(const Operation &operation) override;
   void ran(const Operation &operation) override;
 
@@ -30,13 +28,8 @@ class StandIn final : public LaunchWork {
     std::unique_ptr<std::byte[]> lost;  // in place of memory that is gone
   };
 
-  using Named = std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>>;
+  explicit StandIn(const LaunchWork &same) : LaunchWork(same) {}
 
-  StandIn(std::shared_ptr<const KernelLaunch> launch, Named named)
-      : launch_(std::move(launch)), named_(std::move(named)) {}
-
-  const std::shared_ptr<const KernelLaunch> launch_;
-  Named named_;
   const Operation *operation_ = nullptr;  // while it runs
   std::vector<Use> uses_;
   CUresult result_ = CUDA_SUCCESS;

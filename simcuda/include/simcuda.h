@@ -149,9 +149,9 @@ int32_t simcuda_kernel(const char *name, const uint32_t *argument_sizes, uint32_
 typedef int32_t (*simcuda_stand_in_run)(const simcuda_launch *launch, void *data);
 int32_t simcuda_stand_in(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,
                          simcuda_stand_in_run run, void *data);
-/* In a stand-in: it reads these bytes, or (`write` not 0) writes them. Returns where they are,
- * until it returns; NULL, and the launch ends with 700, if no memory is there within the context's
- * reach. Freed memory reads as 0xDB and keeps nothing. */
+/* In a stand-in: it reads these `size` bytes, or (`write` not 0) writes them. Returns where they
+ * are, until it returns; NULL, and the launch ends with 700, if no memory is there within the
+ * context's reach. Freed memory reads as 0xDB and keeps nothing. */
 void *simcuda_use(uint64_t address, uint64_t size, int32_t write);
 
 #ifdef __cplusplus

@@ -7,9 +7,10 @@ import subprocess
 from collections import defaultdict
 
 LIMIT = 60  # seconds for one module's debug information
-# Whoever looks for their own line is not helped by these, if there are others.
+# Whoever looks for their own line is not helped by these, if there are others. The same as in
+# driver/call_site.cpp.
 LIBRARIES = re.compile(
-    r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen |/lib(c|python)[^/]*\.so"
+    r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen |/libc(-[^/]*)?\.so|/libpython[^/]*\.so"
 )
 # Where threads and programs begin.
 BEGINNINGS = re.compile(r" in (__libc_start\w*|_start|start_thread|clone3?)$")

@@ -8,6 +8,22 @@ import traceback
 _MOST = (1 << 64) - 1  # also what a count is of something that there is not
 
 _u64, _i32, _name, _address = ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p
+
+
+class _Launch(ctypes.Structure):
+    """simcuda_launch"""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared_bytes", ctypes.c_uint32),
+        ("argument_count", ctypes.c_uint32),
+        ("arguments", ctypes.POINTER(_address)),
+    )
+
+
+_STAND_IN = ctypes.CFUNCTYPE(_i32, ctypes.POINTER(_Launch), _address)
+
 _SIGNATURES = {
     "simcuda_busy": (_i32, [_address, _u64]),
     "simcuda_calls": (_u64, [_name]),
@@ -24,25 +40,12 @@ _SIGNATURES = {
     "simcuda_reseed": (None, [_u64]),
     "simcuda_reset": (None, []),
     "simcuda_reset_counts": (None, []),
+    "simcuda_stand_in": (_i32, [_name, _address, ctypes.c_uint32, _STAND_IN, _address]),
     "simcuda_unsupported": (_u64, []),
     "simcuda_use": (_address, [_u64, _u64, _i32]),
 }
 _LAUNCH_FAILED = 719
-
-
-class _Launch(ctypes.Structure):
-    """simcuda_launch"""
-
-    _fields_ = (
-        ("grid", ctypes.c_uint32 * 3),
-        ("block", ctypes.c_uint32 * 3),
-        ("shared_bytes", ctypes.c_uint32),
-        ("argument_count", ctypes.c_uint32),
-        ("arguments", ctypes.POINTER(_address)),
-    )
-
-
-_STAND_IN = ctypes.CFUNCTYPE(_i32, ctypes.POINTER(_Launch), _address)
+_LETTERS = "P?bBhHiIqQefd"  # of struct, for the arguments of kernels
 
 
 def _number(name, value, least, most):
@@ -203,15 +206,13 @@ class Exports:
         Raises
         ------
         ValueError
-            If there is no name, or a letter is not one of a number.
+            If there is no name, or a letter is not one of a number: ``"l"`` and the like, whose
+            size depends on the platform, are not taken.
         """
-        try:
-            sizes = [
-                struct.calcsize(f"={letter}" if letter != "P" else "P") for letter in arguments
-            ]
-        except struct.error:
-            raise ValueError(f"{arguments!r} has a letter that struct does not know") from None
+        if not set(arguments) <= set(_LETTERS):
+            raise ValueError(f"{arguments!r} has a letter that is none of {_LETTERS}")
         formats = ["=Q" if letter == "P" else f"={letter}" for letter in arguments]
+        sizes = [struct.calcsize(form) for form in formats]
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
 
@@ -229,8 +230,7 @@ class Exports:
             return 0
 
         callback = _STAND_IN(run)
-        register = self._library.simcuda_stand_in
-        status = register(
+        status = self._library.simcuda_stand_in(
             _text("name", name), (ctypes.c_uint32 * len(sizes))(*sizes), len(sizes), callback, None
         )
         if status != 0:

@@ -192,6 +192,48 @@ static void check_loops(void) {
   MUST(cuGraphDestroy(graph));
 }
 
+static void *(*use)(uint64_t, uint64_t, int32_t);
+
+static int32_t add_one(const simcuda_launch *launch, void *data) {
+  unsigned *word = use(*(const uint64_t *)launch->arguments[0], 4, 1);
+  if (!word || *(int *)data != 7) return LAUNCH_FAILED;
+  ++*word;
+  return 0;
+}
+
+// A function of the test's in the place of a kernel, again and again.
+static void check_stand_in(void) {
+  USE_GRAPHS;
+  USE_MEMORY;
+  FIND_SIM(simcuda_stand_in);
+  FIND_SIM(simcuda_use);
+  use = simcuda_use;
+  static int seven = 7;
+  const uint32_t sizes[] = {8};
+  MUST(simcuda_stand_in("count", sizes, 1, add_one, &seven));
+  const CUfunction stands_in = function_in(module_of(kernels), "count");
+  CUgraph graph = new_graph();
+  unsigned long long handle = handle_of(graph, 1, ASSIGN_DEFAULT);
+  CUgraph body = *choice_in(graph, handle, WHILE, 1, NULL, 0, NULL);
+  CUgraphNode counted = kernel_node(body, stands_in, ARGUMENTS(&x), NULL, 0);
+  kernel_node(body, count_down, ARGUMENTS(&handle, &left), &counted, 1);
+  CUgraphExec exec = exec_of(graph);
+  set_word(x, 0);
+  set_word(left, 5);
+  MUST(cuGraphLaunch(exec, stream));
+  MUST_BE(word_at(x), 5);
+  MUST_BE(sim.races(), 0);
+  // Nothing orders it with what is done to the same word elsewhere.
+  set_word(left, 2);
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuMemsetD8Async(x, 0, 4, other));
+  finish_all();
+  MUST_BE(sim.races() > 0, 1);
+  sim.reset();
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+}
+
 // A value stays from launch to launch, unless it is set at each.
 static void check_value(void) {
   USE_GRAPHS;
@@ -434,5 +476,6 @@ int main(void) {
   check_update();
   check_races();
   MUST_BE(sim.findings(), 0);
+  check_stand_in();
   return 0;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Modules and libraries are loaded from PTX, fat binaries and files, and linked; bad images are
 // refused, and the log says why.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "ptx.h"
 
 enum { INVALID_IMAGE = 200, NO_BINARY = 209, INVALID_PTX = 218, FILE_NOT_FOUND = 301 };
@@ -171,6 +174,21 @@ static void check_zstd(void) {
   }
 }
 
+// Of an image whose size nobody says, no more is read than tells what it is.
+static void check_end_of_page(void) {
+  USE_KERNELS;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *const pages =
+      mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  MUST_BE(pages != MAP_FAILED && mprotect(pages + page, page, PROT_NONE) == 0, 1);
+  CUmodule module;
+  memcpy(pages + page - 4, "\177ELF", 4);
+  MUST_BE(cuModuleLoadData(&module, pages + page - 4), NO_BINARY);
+  memcpy(pages + page - 2, "x", 2);
+  MUST_BE(cuModuleLoadData(&module, pages + page - 2), INVALID_IMAGE);
+  munmap(pages, 2 * page);
+}
+
 static void check_bad_images(void) {
   USE_KERNELS;
   USE(cuModuleLoadDataEx, 2010, CUmodule *, const void *, unsigned, const int *, void **);
@@ -300,6 +318,7 @@ int main(void) {
   start_races();
   check_fat();
   check_zstd();
+  check_end_of_page();
   check_bad_images();
   check_files();
   check_linker();

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers import LIMIT
+from helpers import LIMIT, LOOK
 
 # Two streams, and a call for each that writes the same memory.
 CLIENT = """
@@ -206,24 +206,16 @@ sys.last = Last()
 
 
 def test_what_is_found_in_a_kernel(run):
-    done = run('''
-PTX = b""".version 7.0
-.target sm_70
-.address_size 64
-.visible .entry look(.param .u64 p) {
-  .reg .b64 %a;
-  .reg .b32 %b;
-  ld.param.u64 %a, [p];
-  ld.global.u32 %b, [%a];
-  ret;
-}
-"""
+    done = run(
+        f"PTX = {LOOK.encode()!r}"
+        + """
 module = new("cuModuleLoadData", PTX)
 kernel = new("cuModuleGetFunction", module, b"look")
 arguments = (ctypes.c_void_p * 1)(ctypes.addressof(data))
 assert cuda.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, one, arguments, None) == 0
 assert cuda.cuCtxSynchronize() == 0
-''')
+"""
+    )
     assert done.returncode == 66
     assert [what for what, _ in places(done)] == ["called", "stream made"]
     assert re.fullmatch(r"client.py:\d+ in <module>", places(done)[0][1])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers import LOOK
 from reporting import BEGIN, GRAPH, RACE, Shown, run, show
 
 import simcuda
@@ -43,18 +44,7 @@ def test_a_race(shown, schedule):
     assert all(line in told for line in race["report"].splitlines())
 
 
-LOOK = """
-PTX = b'''.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry look(.param .u64 p) {
-  .reg .b64 %a;
-  .reg .b32 %b;
-  ld.param.u64 %a, [p];
-  ld.global.u32 %b, [%a];
-  ret;
-}
-'''
+LAUNCH = """
 import ctypes
 kernel = new("cuModuleGetFunction", new("cuModuleLoadData", PTX), b"look")
 def look(address):
@@ -71,7 +61,7 @@ def test_what_goes_wrong_inside_a_kernel(shown):
         ("look(memory.value)", "check: Kernel look: thread (0, 0, 0) of block"),
         ("look(memory.value - 8)", "fault: Kernel look: thread (0, 0, 0) of block"),
     ):
-        page = shown(LOOK + text)
+        page = shown(f"PTX = {LOOK.encode()!r}" + LAUNCH + text)
         (finding,) = page.data["races"]
         assert finding["report"].startswith(begins)
         assert finding["earlier"] == finding["later"]

@@ -164,6 +164,7 @@ assert cuda.cuCtxSynchronize() == 700
     )
     assert "there are no 8 bytes of memory at 0x" in done.stdout
     assert "simcuda: fault: Kernel add: its stand-in reads 8 bytes at address 0x" in done.stderr
+    assert "It goes beyond the end of the 64 bytes of device memory" in done.stderr
     done = run(
         begins
         + """
@@ -182,7 +183,7 @@ assert cuda.cuCtxSynchronize() == 719
 sim.stand_in("add", "P", add)
 module = ctypes.c_void_p()
 assert cuda.cuModuleLoadData(ctypes.byref(module), PTX) == 200
-for wrong in ("", "P"), ("a\\nb", "P"), ("a", "!"):
+for wrong in ("", "P"), ("a\\nb", "P"), ("a", "!"), ("a", "x"), ("a", "s"), ("a", "l"):
     try:
         sim.stand_in(*wrong, add)
     except ValueError:

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "launch_work.h"
+
+#include "ipc.h"
+#include "race_report.h"
+#include "spoken.h"
+
+namespace simcuda {
+namespace {
+
+bool holds(const Allocation &allocation, std::uintptr_t address) {
+  return address - allocation.device_address() < allocation.size;
+}
+
+}  // namespace
+
+void Patience::goes_on() {
+  if (!goes_on_.exchange(true)) driver()->schedule.goes_on(work_);
+}
+
+bool Patience::is_over(const Context &context) {
+  const auto limit = Settings::get().kernel_limit;
+  if (limit.count() > 0 && Clock::now() - began_ > limit) out_of_time_ = true;
+  return out_of_time_ || context.error != CUDA_SUCCESS || process_is_ending();
+}
+
+std::string Patience::end_of_time() {
+  return "It had run for more than " + std::to_string(Settings::get().kernel_limit.count()) +
+         " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
+}
+
+LaunchWork::LaunchWork(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {
+  for (auto &allocation : launch_->named)
+    named_.push_back({allocation, driver()->races.history_of(*allocation)});
+}
+
+std::string LaunchWork::name() const {
+  return kernel::spoken(launch_->code->name);
+}
+
+LaunchWork::Seen LaunchWork::seen_at(std::uintptr_t address) const {
+  for (const Seen &each : named_)
+    if (holds(*each.allocation, address)) return each;
+  auto allocation = driver()->memory.find(address);
+  if (!allocation || !holds(*allocation, address)) return {};
+  return {allocation, driver()->races.history_of(*allocation)};
+}
+
+std::string LaunchWork::describe_unusable(std::uintptr_t address) const {
+  const auto allocation = seen_at(address).allocation;
+  if (!allocation) return driver()->memory.describe(address);
+  if (!in_reach(*launch_->context, *allocation))
+    return "That is memory of device " + std::to_string(allocation->device) +
+           ", to which its context has no access.";
+  return "It goes beyond the end of " + describe_memory(*allocation) + '.';
+}
+
+bool is_gone(const Allocation &allocation) {
+  return allocation.dead || (allocation.imported && !allocation.share->alive());
+}
+
+}  // namespace simcuda
