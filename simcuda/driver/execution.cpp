@@ -15,6 +15,7 @@ CUresult status_of(kernel::FaultKind kind) {
   switch (kind) {
     case kernel::FaultKind::illegal_address:
     case kernel::FaultKind::invalid_free:
+    case kernel::FaultKind::stack_overflow:  // as an H100 says it
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     case kernel::FaultKind::misaligned:
       return CUDA_ERROR_MISALIGNED_ADDRESS;
@@ -24,8 +25,6 @@ CUresult status_of(kernel::FaultKind kind) {
       return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case kernel::FaultKind::invalid_pc:
       return CUDA_ERROR_INVALID_PC;
-    case kernel::FaultKind::stack_overflow:
-      return CUDA_ERROR_HARDWARE_STACK_ERROR;
     case kernel::FaultKind::deadlock:
     case kernel::FaultKind::limit:
     case kernel::FaultKind::stopped:

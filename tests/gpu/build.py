@@ -97,11 +97,13 @@ def programs(folder, library):
 
 
 PACKAGE_TOOLS = ("pip", "mesonpy", "Cython", "cffi")
+PACKAGE_COMMANDS = ("patchelf",)
 
 
 def package(folder):
     """Builds the Python package into a folder; returns that folder, or what was missing."""
     missing = [tool for tool in PACKAGE_TOOLS if not importlib.util.find_spec(tool)]
+    missing += [command for command in PACKAGE_COMMANDS if not shutil.which(command)]
     if missing:
         return None, f"no {', '.join(missing)}"
     target = folder / "python"

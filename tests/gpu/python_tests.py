@@ -26,6 +26,22 @@ class Lines(unittest.TestResult):
 
     addError = addFailure = _fail
 
+    # A test with subtests has one line, as every other.
+    def startTest(self, test):
+        super().startTest(test)
+        self.wrong_parts = []
+
+    def addSubTest(self, test, part, error):
+        if error:
+            print("".join(traceback.format_exception(*error)), file=sys.stderr)
+            name = part._subDescription()
+            self.wrong_parts.append(f"{name} {error[0].__name__}: {error[1]}".splitlines()[0])
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        if self.wrong_parts:
+            self._say("FAILED", test, "; ".join(self.wrong_parts))
+
 
 def main():
     if len(sys.argv) != 2:

@@ -23,7 +23,7 @@ import rules  # noqa: E402
 import build  # noqa: E402
 
 SECONDS = 600  # for one module of tests
-MODULES = ("test_order", "test_frameworks", "test_adaptors", "test_kernels")
+MODULES = ("test_order", "test_frameworks", "test_adaptors", "test_kernels", "test_ptx")
 
 
 class Tally:
@@ -57,9 +57,13 @@ def build_package(tally, folder, environment):
     print(f"libcai's Python package: {f'not built: {lacking} here' if lacking else 'built'}")
 
 
-def run_rules(tally, programs):
+def run_rules(tally, programs, jobs, here=None):
+    """`here`: the machine, if a table is to be written of what they found."""
     headline("driver rules")
-    for outcome in results.run_all(programs):
+    outcomes = results.run_all(programs, jobs)
+    if here:
+        print(f"table: {results.write(here, outcomes)}")
+    for outcome in outcomes:
         tally.take(outcome.verdict, outcome.rule.path.name, outcome.found[-1])
         if outcome.verdict == "passed" and outcome.expected != outcome.found:
             print(f"information: {outcome.rule.name}: {'; '.join(outcome.found)}")
@@ -120,7 +124,10 @@ def count_all():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--built", type=Path, help="Meson's build folder, with libcai in it")
-    built = parser.parse_args().built
+    parser.add_argument("--jobs", type=int, default=1, help="so many driver rules at a time")
+    parser.add_argument("--record", action="store_true", help="write the table of the driver rules")
+    options = parser.parse_args()
+    built = options.built
     try:
         here = results.machine()
     except results.NoDriver as missing:
@@ -151,7 +158,7 @@ def main():
         build_package(tally, folder, environment)
     environment["CAI_LIBRARY"] = str(library)
 
-    run_rules(tally, programs)
+    run_rules(tally, programs, options.jobs, here if options.record else None)
     run_order(tally, order_programs)
     for module in MODULES:
         run_module(tally, module, environment)

@@ -27,8 +27,6 @@ class Kernels(unittest.TestCase):
             except ImportError:
                 self.skipTest(f"no {name} here")
         gpu.open_driver()
-        if hasattr(gpu.library, "simcuda_calls"):
-            self.skipTest("simcuda runs no kernels")
         from numba import cuda
         from numba.cuda.cudadrv.error import NvvmSupportError
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small kernels, as PTX, for the programs that prove what simcuda does with such.
+// Small kernels, as PTX.
 #pragma once
 
-#include "race_test.h"
+#include "driver_test.h"
 
 #define PTX_HEADER ".version 8.0\n.target sm_80\n.address_size 64\n"
 
@@ -88,16 +88,5 @@ static inline void finish_all(void) {
   USE(cuCtxSynchronize, 2000, void);
   MUST(cuCtxSynchronize());
 }
-
-// What kernels use is known once they have run. How many pairs race may then depend on what was
-// compared with what, but not whether any do.
-#define RACE_FREE(...) RACES(0, { __VA_ARGS__ finish_all(); })
-#define RACY(...)                \
-  do {                           \
-    sim.reset();                 \
-    {__VA_ARGS__} finish_all();  \
-    MUST_BE(sim.races() > 0, 1); \
-    sim.reset();                 \
-  } while (0)
 
 #define ARGUMENTS(...) ((void *[]){__VA_ARGS__})

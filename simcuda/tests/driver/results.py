@@ -123,8 +123,17 @@ def last_line(text):
     return lines[-1] if lines else "no reason given"
 
 
-def run_all(programs):
-    return [run(rule, programs / rule.path.stem) for rule in rules.read_rules()]
+def run_all(programs, jobs=1):
+    """Every rule's outcome. With several jobs, what does not hold beside others is tried alone."""
+
+    def one(rule):
+        return run(rule, programs / rule.path.stem)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        outcomes = list(pool.map(one, rules.read_rules()))
+    if jobs == 1:
+        return outcomes
+    return [one(each.rule) if each.verdict == "failed" else each for each in outcomes]
 
 
 def cell(*lines):
@@ -181,11 +190,21 @@ def check(here, outcomes):
     )
 
 
+def write(here, outcomes, date=None):
+    """Writes the table of a day, or of today; returns its path."""
+    date = date or datetime.date.today().isoformat()
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{date}-{here.slug}.md"
+    path.write_text(table(here, date, outcomes))
+    return path
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=Path, help="a folder with the programs, already built")
     parser.add_argument("--check", action="store_true", help="compare with the newest table")
-    parser.add_argument("--date", default=datetime.date.today().isoformat())
+    parser.add_argument("--date")
+    parser.add_argument("--jobs", type=int, default=1, help="so many programs at a time")
     arguments = parser.parse_args()
     try:
         here = machine()
@@ -194,14 +213,11 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         if not arguments.programs:
             build(Path(scratch))
-        outcomes = run_all(arguments.programs or Path(scratch))
+        outcomes = run_all(arguments.programs or Path(scratch), arguments.jobs)
     if arguments.check:
         check(here, outcomes)
     else:
-        RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"{arguments.date}-{here.slug}.md"
-        path.write_text(table(here, arguments.date, outcomes))
-        print(path)
+        print(write(here, outcomes, arguments.date))
     for outcome in outcomes:
         if outcome.verdict == "failed":
             print(f"{outcome.rule.path.name}: {outcome.found[-1]}", file=sys.stderr)

@@ -3,7 +3,7 @@
 // and calls go on beside it; and what it uses stays where it is while it runs.
 #include <sys/mman.h>
 
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { SIZE = 4096, SEVERAL = 6 };
 

@@ -2,7 +2,7 @@
 // What is wrong inside a kernel: faults stay with the context, and are reported with the nearest
 // memory; findings are reported, and counted. Each has a twin in which nothing is wrong.
 #include "apart.h"
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { COUNT = 64, SIZE = COUNT * 4, TIMEOUT = 702, ASSERTION = 710, MISALIGNED = 716 };
 

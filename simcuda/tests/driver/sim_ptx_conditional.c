@@ -2,7 +2,7 @@
 // Conditional nodes whose values kernels set: what runs, what races, and one that never ends.
 #include "apart.h"
 #include "graphs.h"
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { COUNT = 8, SIZE = COUNT * 4, TIMEOUT = 702, UPDATE_FAILED = 910, PARAMETERS_CHANGED = 5 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What modules, libraries, functions and kernels say of themselves, and how many blocks fit.
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { MAX_THREADS = 0, SHARED = 1, CONST = 2, LOCAL = 3, REGISTERS = 4, PTX = 5, BINARY = 6 };
 enum { DYNAMIC_SHARED = 8, CARVEOUT = 9, MULTIPROCESSORS = 132 };

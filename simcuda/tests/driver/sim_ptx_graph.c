@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernel nodes: captured, made, asked about, and told to do something else, in a graph or in an
 // executable one, which each go on by themselves.
-#include "ptx.h"
+#include "race_ptx.h"
 
 struct node {
   CUfunction function;

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { INVALID_IMAGE = 200, NO_BINARY = 209, INVALID_PTX = 218, FILE_NOT_FOUND = 301 };
 enum { INFO_BUFFER = 3, INFO_SIZE = 4, ERROR_BUFFER = 5, ERROR_SIZE = 6 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels of PTX run in the order of their stream, with the arguments of their launch, and give the
 // right numbers; what does not fit is refused; two contexts have variables of their own.
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { COUNT = 256, SIZE = COUNT * 4, TOO_LARGE = 720, INVALID_IMAGE = 200 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What kernels of PTX really read and write, byte by byte, races with copies and with each other
 // where nothing orders them, whenever they run; atomic operations of two kernels do not.
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { COUNT = 64, SIZE = COUNT * 4 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels among other work: a seed repeats what it did, pools find room behind them, the host's own
 // accesses race with them, and a context that fails ends those that run in it.
-#include "ptx.h"
+#include "race_ptx.h"
 
 enum { STREAMS = 4, COUNT = 16, SIZE = COUNT * 4, MIB = 1 << 20 };
 

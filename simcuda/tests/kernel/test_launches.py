@@ -69,22 +69,29 @@ def test_calls_through_bad_pointers():
     )
 
 
-def test_recursion():
-    before = """.func (.param .b32 r) f(.param .b32 n) {
+# With the argument that is in %r0.
+FACTORIAL = """.func (.param .b32 r) f(.param .b32 n) {
 .reg .b32 %a<4>; .reg .pred %p; ld.param.u32 %a0, [n]; setp.eq.u32 %p, %a0, 0; mov.u32 %a1, 1;
 @%p bra END; sub.u32 %a2, %a0, 1;
 { .param .b32 x; .param .b32 y; st.param.b32 [x], %a2; call (y), f, (x); ld.param.b32 %a1, [y]; }
 mul.lo.u32 %a1, %a1, %a0;
 END: st.param.b32 [r], %a1; ret; }"""
-    call = (
-        MINE
-        + """{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call (y), f, (x);
+CALL_FACTORIAL = (
+    MINE
+    + """{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call (y), f, (x);
 ld.param.b32 %r1, [y]; } st.global.u32 [%q5], %r1;"""
-    )
+)
+
+
+def test_recursion():
     out = zeros(32)
-    clean(run("rem.u32 %r0, %tid, 8;" + call, out, before=before))
+    clean(run("rem.u32 %r0, %tid, 8;" + CALL_FACTORIAL, out, before=FACTORIAL))
     assert out.array("I")[:9] == [1, 1, 2, 6, 24, 120, 720, 5040, 1]
-    fault_of(run("mov.u32 %r0, 1000000;" + call, zeros(32), before=before), "stack_overflow")
+
+
+def test_recursion_without_end():
+    outcome = run("mov.u32 %r0, 1000000;" + CALL_FACTORIAL, zeros(32), before=FACTORIAL)
+    fault_of(outcome, "stack_overflow")
 
 
 # Threads that wait for each other without a barrier must get on.
@@ -308,10 +315,9 @@ atom.global.cas.b128 %x2, [%q0], %x0, %x1;"""
     assert out.array("Q") == [3, 4]
 
 
-def test_modules_are_linked():
-    one = (
-        HEAD
-        + """.extern .func (.param .b32 r) twice(.param .b32 x);
+USES_ANOTHER = (
+    HEAD
+    + """.extern .func (.param .b32 r) twice(.param .b32 x);
 .extern .global .align 4 .u32 shared_number; .global .align 8 .u64 table[1] = {twice};
 .visible .entry k(.param .u64 p0) { .reg .b64 %q<4>; .reg .b32 %r<4>; ld.param.u64 %q0, [p0];
 ld.global.u32 %r0, [shared_number]; { .param .b32 a; .param .b32 b; st.param.b32 [a], %r0;
@@ -319,20 +325,31 @@ call (b), twice, (a); ld.param.b32 %r1, [b]; } ld.global.u64 %q1, [table];
 { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1;
 P: .callprototype (.param .b32 _) _ (.param .b32 _);
 call (b), %q1, (a), P; ld.param.b32 %r1, [b]; } st.global.u32 [%q0], %r1; ret; }"""
-    )
-    two = (
-        HEAD
-        + """.visible .global .align 4 .u32 shared_number = 21;
+)
+IS_USED = (
+    HEAD
+    + """.visible .global .align 4 .u32 shared_number = 21;
 .visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r0, [x];
 add.u32 %r0, %r0, %r0; st.param.b32 [r], %r0; ret; }"""
-    )
-    assert set(Module(one).about["unresolved"]) == {"twice", "shared_number"}
-    # Two texts, or one after the other in a single one.
-    for module in (Module(one, two), Module(one + "\n" + two), Module(two + "// more\n" + one)):
+)
+
+
+def is_linked(module):
+    out = zeros(1)
+    clean(module.run("k", 1, 1, out))
+    assert out.array("I") == [84]
+
+
+def test_modules_are_linked():
+    is_linked(Module(USES_ANOTHER, IS_USED))
+
+
+def test_texts_one_after_the_other_are_linked():
+    assert set(Module(USES_ANOTHER).about["unresolved"]) == {"twice", "shared_number"}
+    for text in (USES_ANOTHER + "\n" + IS_USED, IS_USED + "// more\n" + USES_ANOTHER):
+        module = Module(text)
         assert not module.about["unresolved"]
-        out = zeros(1)
-        clean(module.run("k", 1, 1, out))
-        assert out.array("I") == [84]
+        is_linked(module)
 
 
 def test_a_line_of_a_later_text_is_told_as_of_them_all():
@@ -367,16 +384,22 @@ st.global.v2.u32 [%q0], {{%r0, %r1}}; st.global.u32 [%q0+8], %r2; ret; }}"""
         assert out.array("I") == [number] * 3
 
 
+DYNAMIC = ".extern .shared .align 16 .b8 d[];"
+BEHIND_STATIC = (
+    ".shared .align 4 .b8 s[20]; mov.u32 %r1, s; mov.u32 %r0, d; sub.u32 %r1, %r0, %r1;"
+    "st.shared.u32 [%r0+{}], %tid; st.global.u32 [%q0], %r1;"
+)
+
+
 def test_dynamic_shared_memory():
-    before = ".extern .shared .align 16 .b8 d[];"
-    body = (
-        ".shared .align 4 .b8 s[20]; mov.u32 %r1, s; mov.u32 %r0, d; "
-        "st.shared.u32 [%r0+{}], %tid; st.global.u32 [%q0], %r0;"
-    )
     out = zeros(1)
-    clean(run(body.format(96), out, before=before, block=1, shared=100))
+    clean(run(BEHIND_STATIC.format(96), out, before=DYNAMIC, block=1, shared=100))
     assert out.array("I") == [32]
-    fault_of(run(body.format(2000), zeros(), before=before, block=1, shared=100), "illegal_address")
+
+
+def test_beyond_dynamic_shared_memory():
+    outcome = run(BEHIND_STATIC.format(2000), zeros(), before=DYNAMIC, block=1, shared=100)
+    fault_of(outcome, "illegal_address")
 
 
 def test_source_lines():
