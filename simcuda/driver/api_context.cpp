@@ -104,13 +104,16 @@ SIM_API CUresult cuCtxCreate_v4(CUcontext *out, void *parameters, unsigned flags
 SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto context = s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);
-    if (context->primary || context->green) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    if (context->primary || context->green || context->removed)
+      throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     auto &stack = s.thread.contexts;
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     s.driver.tear_down(*context, s.lock);
     // Which waits: another thread may have destroyed it meanwhile.
-    s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);
-    s.driver.contexts.remove(handle);
+    if (context->removed) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    context->removed = true;
+    // It is known as destroyed, until its handle recurs.
+    if (Settings::get().reuse_handles) s.driver.contexts.remove(handle);
     refuse_lost(s.driver.device(context->device));
   });
 }
@@ -129,7 +132,7 @@ SIM_API CUresult cuCtxSetCurrent(CUcontext handle) {
       if (!stack.empty()) stack.pop_back();
       return;
     }
-    auto context = s.context(handle);
+    auto context = s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);  // or destroyed
     if (stack.empty())
       stack.push_back(context);
     else
@@ -140,7 +143,7 @@ SIM_API CUresult cuCtxSetCurrent(CUcontext handle) {
 SIM_API CUresult cuCtxPushCurrent_v2(CUcontext handle) {
   return call(__func__, {handle}, [&](Session &s) {
     if (!handle) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
-    s.thread.contexts.push_back(s.context(handle));
+    s.thread.contexts.push_back(s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT));
   });
 }
 
@@ -168,7 +171,10 @@ SIM_API CUresult cuCtxGetId(CUcontext handle, unsigned long long *id) {
 
 SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned *version) {
   return call(__func__, {handle, version},
-              [&](Session &s) { required(version) = s.context(handle)->api_version; });
+              [&](Session &s) {
+    if (handle && !s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT)->alive)
+      throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    required(version) = s.context(handle)->api_version; });
 }
 
 SIM_API CUresult cuCtxGetFlags(unsigned *flags) {

@@ -75,7 +75,6 @@ enum class Reach { of_device, of_contexts };
 void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, const Side &from,
           const Shape &shape, Host host, const CUDA_MEMCPY3D *given = nullptr,
           Reach reach = Reach::of_device) {
-  s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
   const bool among_devices = !to.place.on_host() && !from.place.on_host();
   for (auto *side : {&to, &from}) {

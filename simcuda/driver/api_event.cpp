@@ -21,7 +21,7 @@ void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned f
   if (flags & ~CU_EVENT_RECORD_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (event->context != owner_of(stream->context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
-  if (external && !stream->capture) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (external && !stream->capture) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
   if (stream->capture) {
     if (external && event->share) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     if (external)
@@ -42,7 +42,8 @@ void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned f
 // Asking about an event that was last recorded in a capture is an error, and ends that capture.
 void refuse_captured(Event &event) {
   if (!event.capture) return;
-  if (!event.capture->ended) invalidate(*event.capture);
+  if (!event.capture->is_active()) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  invalidate(*event.capture);
   throw Refused{CUDA_ERROR_CAPTURED_EVENT};
 }
 
@@ -107,8 +108,8 @@ SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle,
     auto stream = s.stream(stream_handle);
     auto event = s.event(event_handle);
     refuse_lost(s.driver.device(event->context->device));
-    if ((flags & ~CU_EVENT_WAIT_EXTERNAL) || (flags && !stream->capture))
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (flags & ~CU_EVENT_WAIT_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (flags && !stream->capture) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
     if (flags && event->share) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     if (capture_wait(stream, event, flags)) return;
     refuse_implicit(*stream);
@@ -139,6 +140,7 @@ SIM_API CUresult cuEventSynchronize(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto event = event_of(s, handle);
     refuse_captured(*event);
+    refuse_unsafe(s);
     if (event->recorded_elsewhere())
       s.driver.ipc.synchronise(*event->share, s.lock);
     else

@@ -143,7 +143,8 @@ SIM_API CUresult cuGraphCreate(CUgraph *out, unsigned flags) {
 SIM_API CUresult cuGraphDestroy(CUgraph handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto graph = graph_of(s, handle);
-    if (graph->capturing || graph->of_node) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (graph->capturing) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
+    if (graph->of_node) throw Refused{CUDA_ERROR_INVALID_VALUE};
     destroy_graph(s.driver, *graph);
   });
 }

@@ -80,7 +80,7 @@ SIM_API CUresult cuMemAllocManaged(CUdeviceptr *out, std::size_t bytes, unsigned
 SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return call(__func__, {pointer}, [&](Session &s) {
     refuse_unsafe(s);
-    s.current();
+    if (!s.thread.contexts.empty()) s.current();  // none need be
     if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
     const bool streams = allocation && (allocation->pool || allocation->of_graph);

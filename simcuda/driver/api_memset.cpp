@@ -19,7 +19,6 @@ struct Fill {
 };
 
 void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool host_waits) {
-  s.current();
   if (f.width == 0 || f.height == 0) return;
   if (host_waits) refuse_capturing(*stream);
   std::size_t row = 0, before_last = 0, span = 0;

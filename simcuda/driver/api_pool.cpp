@@ -79,6 +79,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
     return;
   }
   refuse_implicit(*stream);
+  refuse_unsafe(s);
   auto operation = std::make_shared<Operation>();
   operation->what = "allocate";
   auto block = take_block(s.driver, *pool, *stream, bytes);
@@ -164,6 +165,7 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
       return;
     }
     refuse_implicit(*stream);
+    refuse_unsafe(s);
     if (allocation->of_graph) {
       free_graph_memory(s, stream, allocation);
       return;

@@ -30,6 +30,12 @@ void submit_host_function(Session &s, CUstream handle, const char *what,
   s.submit(stream, std::move(operation));
 }
 
+std::shared_ptr<Stream> outside_captures(Session &s, CUstream handle) {
+  auto stream = s.stream(handle);
+  refuse_capturing(*stream);
+  return stream;
+}
+
 }  // namespace
 
 SIM_API CUresult cuStreamCreate(CUstream *out, unsigned flags) {
@@ -58,7 +64,13 @@ SIM_API CUresult cuStreamDestroy(CUstream handle) {
 }
 
 SIM_API CUresult cuStreamSynchronize(CUstream handle) {
-  return call(__func__, {handle}, [&](Session &s) { s.finish(s.stream(handle)); });
+  return call(__func__, {handle}, [&](Session &s) {
+    auto stream = s.stream(handle);
+    refuse_capturing(*stream);
+    refuse_implicit(*stream);
+    refuse_unsafe(s);
+    s.finish(stream);
+  });
 }
 
 SIM_API CUresult cuStreamQuery(CUstream handle) {
@@ -66,6 +78,7 @@ SIM_API CUresult cuStreamQuery(CUstream handle) {
     auto stream = s.stream(handle);
     refuse_capturing(*stream);
     refuse_implicit(*stream);
+    refuse_unsafe(s);
     return s.query(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
@@ -83,18 +96,20 @@ SIM_API CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *
   });
 }
 
+// These three end a capture, unlike those of the context and the priority.
 SIM_API CUresult cuStreamGetDevice(CUstream handle, CUdevice *device) {
   return call(__func__, {handle, device},
-              [&](Session &s) { required(device) = s.stream(handle)->context->device; });
+              [&](Session &s) { required(device) = outside_captures(s, handle)->context->device; });
 }
 
 SIM_API CUresult cuStreamGetId(CUstream handle, unsigned long long *id) {
-  return call(__func__, {handle, id}, [&](Session &s) { required(id) = s.stream(handle)->id; });
+  return call(__func__, {handle, id},
+              [&](Session &s) { required(id) = outside_captures(s, handle)->id; });
 }
 
 SIM_API CUresult cuStreamGetFlags(CUstream handle, unsigned *flags) {
   return call(__func__, {handle, flags},
-              [&](Session &s) { required(flags) = s.stream(handle)->flags; });
+              [&](Session &s) { required(flags) = outside_captures(s, handle)->flags; });
 }
 
 SIM_API CUresult cuStreamGetPriority(CUstream handle, int *priority) {

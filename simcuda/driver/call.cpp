@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "check_report.h"
 #include "race_report.h"
@@ -200,6 +202,19 @@ void find_site(const Entry &entry) {
   keep_site(is_wanted && !process_was_forked());
 }
 
+void tell_stale(const Entry &entry) {
+  ThreadState &thread = thread_state();
+  const std::uintptr_t stale = std::exchange(thread.stale, 0);
+  if (!Settings::get().stale_handles) return;
+  keep_site(Settings::get().call_sites);
+  char handle[24];
+  std::snprintf(handle, sizeof handle, "0x%" PRIxPTR, stale);
+  tell_of_call(base_name(entry),
+               std::string("is given stream ") + handle +
+                   ", which has been destroyed, or whose context has: a real driver may crash",
+               thread.site);
+}
+
 void say_faults_left() {
   std::lock_guard guard(entries_mutex());
   for (auto &[base, entry] : entries().by_base)
@@ -299,7 +314,8 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
   simcuda::Lock lock(simcuda::simulator_mutex());
   const std::string_view name = type;
   if (name == "CUcontext") {
-    std::uint64_t count = driver->contexts.size();
+    std::uint64_t count = 0;
+    for (auto &context : driver->contexts.all()) count += !context->removed;
     for (const simcuda::Device &device : driver->devices) count += device.primary_references;
     return count;
   }

@@ -35,7 +35,7 @@ void end(Capture &capture) {
     member->capture = nullptr;
     member->capture_tail.clear();
   }
-  if (!capture.active && !capture.into_clients_graph) destroy_graph(*driver(), *capture.graph);
+  if (!capture.active) destroy_graph(*driver(), *capture.graph);  // a client's, too
   capture.streams.clear();
   capture.origin = nullptr;
 }
@@ -78,9 +78,7 @@ std::vector<Capture *> captures_of_blocking(const Context &context) {
 
 bool implicit_conflict(const Stream &stream) {
   if (stream.kind != Stream::Kind::legacy) return false;
-  const auto captures = captures_of_blocking(*stream.context);
-  return std::any_of(captures.begin(), captures.end(),
-                     [](auto *capture) { return capture->active; });
+  return !captures_of_blocking(*stream.context).empty();
 }
 
 void refuse_implicit(Stream &stream) {
@@ -93,7 +91,7 @@ void refuse_unsafe(Session &session) {
   const int mode = session.thread.capture_mode;
   if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) return;
   for (auto *capture : session.driver.captures) {
-    if (!capture->active || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
+    if (capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
     const bool own = capture->thread == &session.thread;
     const bool global =
         capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -131,7 +129,6 @@ void begin_capture(Session &session, CUstream handle, int mode, const std::share
   // Its handle can be asked for while the capture goes on.
   capture->graph = graph ? graph : new_graph(session.driver);
   capture->graph->capturing = true;
-  capture->into_clients_graph = graph != nullptr;
   stream->capture = capture;
   stream->capture_tail = std::move(dependencies);
   session.driver.captures.push_back(capture.get());
@@ -145,12 +142,12 @@ CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {
     invalidate(*capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   }
-  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != &session.thread)
-    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   CUresult result = CUDA_SUCCESS;
   if (!capture->active)
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  else if (!all_lead_to(capture->origin->capture_tail, capture->streams))
+  else if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != &session.thread)
+    result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  else if (capture->lost_work || !all_lead_to(capture->origin->capture_tail, capture->streams))
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   if (result != CUDA_SUCCESS) invalidate(*capture);
   end(*capture);
@@ -170,7 +167,7 @@ void leave_capture(const std::shared_ptr<Stream> &stream) {
   stream->capture = nullptr;
   std::vector<GraphNodePtr> others;
   for (auto &other : capture->streams) join_tails(others, other->capture_tail);
-  if (!all_lead_to(others, {stream})) invalidate(*capture);
+  if (!all_lead_to(others, {stream})) capture->lost_work = true;
 }
 
 GraphNodePtr capture_operation(Stream &stream, Operation &&operation) {
@@ -220,9 +217,10 @@ bool capture_wait(const std::shared_ptr<Stream> &stream, const std::shared_ptr<E
   const bool inside = is_capturing(*stream);
   if (!inside && !event->capture) return false;
   if (inside && !stream->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
-  if (event->capture && event->capture->ended) throw Refused{CUDA_ERROR_CAPTURED_EVENT};
+  if (event->capture && !event->capture->is_active()) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (inside && !event->capture) {
     if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
+      if (!event->recorded && !event->recorded_elsewhere()) return true;  // there is nothing to wait for
       invalidate(*stream->capture);
       throw Refused{CUDA_ERROR_STREAM_CAPTURE_ISOLATION};
     }
@@ -235,7 +233,6 @@ bool capture_wait(const std::shared_ptr<Stream> &stream, const std::shared_ptr<E
     throw Refused{CUDA_ERROR_STREAM_CAPTURE_MERGE};
   }
   if (!inside) {
-    if (!event->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
     if (stream->kind == Stream::Kind::legacy) {
       invalidate(*event->capture);
       throw Refused{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};

@@ -10,13 +10,15 @@ namespace simcuda {
 struct Capture {
   std::uint64_t id = 0;
   int mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  bool active = true;  // false once it has been invalidated
+  bool active = true;      // false once it has been invalidated
+  bool lost_work = false;  // of a stream that is destroyed and has not been joined
   bool ended = false;
   const ThreadState *thread = nullptr;
   Stream *origin = nullptr;                      // compared only
   std::vector<std::shared_ptr<Stream>> streams;  // the origin and all that joined
   std::shared_ptr<Graph> graph;
-  bool into_clients_graph = false;  // which stays the client's, however the capture ends
+
+  bool is_active() const { return active && !ended; }
 };
 
 // Into a new graph, or behind these nodes of one that the client has.

@@ -65,7 +65,7 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
     if (told().places.size() > most_told || !told().places.insert(place_of(finding)).second)
       continue;
     if (told().places.size() > most_told)
-      tell("simcuda: more findings in kernels are only counted\n");
+      tell("simcuda: more findings are only counted\n");
     else
       report(
           "simcuda: check: " + to_string(finding) + '\n' + memory_of(finding) + line_of(operation),
@@ -84,6 +84,22 @@ void tell_fault(const std::string &sentence, const Operation &operation) {
   report("simcuda: fault: " + sentence + '\n' + line_of(operation), operation);
 }
 
+void tell_of_call(const char *call, const std::string &wrong, Site site) {
+  const RaceMode mode = Settings::get().races;
+  ++count;
+  if (mode == RaceMode::count) return;
+  telling = true;
+  {
+    std::lock_guard guard(told().mutex);
+    if (told().places.size() > most_told) return;
+    if (!told().places.insert(call + ('\n' + std::to_string(site))).second) return;
+  }
+  std::string text = std::string("simcuda: check: ") + call + ' ' + wrong + '\n';
+  if (site) text += "simcuda:   called at " + simcuda::told(site) + '\n';
+  tell(text);
+  if (mode == RaceMode::abort) std::abort();
+}
+
 std::uint64_t findings_so_far() {
   return count;
 }
@@ -98,7 +114,7 @@ void say_findings_at_end() {
   const std::uint64_t found = count;
   if (telling && found)
     say("simcuda: " + std::to_string(found) +
-        (found == 1 ? " finding in a kernel\n" : " findings in kernels\n"));
+        (found == 1 ? " finding\n" : " findings\n"));
 }
 
 }  // namespace simcuda

@@ -20,6 +20,9 @@ void tell_fault(const kernel::Fault &fault, const Operation &operation);
 // The same of what is not executed by the engine: what happened, in a sentence or two.
 void tell_fault(const std::string &sentence, const Operation &operation);
 
+// What is wrong with a call of the client's, and where that comes from.
+void tell_of_call(const char *call, const std::string &wrong, Site site);
+
 // Of this process.
 std::uint64_t findings_so_far();
 void forget_findings();

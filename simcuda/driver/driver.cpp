@@ -168,10 +168,10 @@ void Driver::end(Context &context) {
     leave_capture(stream);
     stream->destroyed = true;
     races.retire(*stream);
-    streams.remove(stream->handle);
+    streams.end_with_context(stream->handle);
   }
   for (auto &event : events.all())
-    if (event->context.get() == &context) events.remove(event->handle);
+    if (event->context.get() == &context) events.end_with_context(event->handle);
   for (auto &allocation : memory.all()) {
     if (allocation->context.get() != &context) continue;
     discharge(*this, *allocation);
@@ -271,8 +271,10 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
     if (!mine) mine = driver.new_stream(context, Stream::Kind::per_thread, 0, 0);
     return mine;
   }
+  const bool is_stale = !driver.streams.find(handle) && driver.handles.has_given(token);
+  if (is_stale) thread.stale = token;
   auto found = driver.streams.get(handle);
-  if (!found->context->alive) throw Refused{CUDA_ERROR_STREAM_DETACHED};
+  if (!found->context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
   refuse_failed(*found->context);
   return found;
 }

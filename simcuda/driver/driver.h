@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ipc.h"
 #include "memory.h"
@@ -22,6 +23,7 @@ struct ThreadState {
   bool driver_thread = false;
   const char *call = "";  // the call in progress, by its base name,
   Site site = 0;          // and where it comes from
+  std::uintptr_t stale = 0;  // a stream that it was given, and that is destroyed
   StepPtr running;        // the host function that runs on this thread
   StepPtr last;           // what it did last, if races are looked for
 };
@@ -33,6 +35,7 @@ struct Settings {
   bool reuse_handles;
   bool strict;
   bool call_sites;
+  bool stale_handles;  // are findings
   int driver_version;
   int devices;               // of the machine,
   std::vector<int> visible;  // and those of them that the process sees
@@ -64,6 +67,7 @@ class HandleSpace {
   HandleSpace();
   std::uintptr_t take();
   void give_back(std::uintptr_t handle);
+  bool has_given(std::uintptr_t handle) const { return handle >= begin_ && handle < next_; }
 
  private:
   std::uintptr_t begin_, next_, end_;
@@ -77,6 +81,7 @@ class Registry {
   Handle add(std::shared_ptr<Object> object) {
     auto handle = reinterpret_cast<Handle>(space_.take());
     object->handle = handle;
+    ended_.erase(handle);
     objects_.emplace(handle, std::move(object));
     return handle;
   }
@@ -86,12 +91,16 @@ class Registry {
   }
   std::shared_ptr<Object> get(Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) const {
     auto object = find(handle);
-    if (!object) throw Refused{otherwise};
+    if (!object) throw Refused{ended_.contains(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : otherwise};
     return object;
   }
   void remove(Handle handle) {  // of an object that is here
     objects_.erase(handle);
     space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
+  }
+  void end_with_context(Handle handle) {
+    remove(handle);
+    ended_.insert(handle);
   }
   std::size_t size() const { return objects_.size(); }
   std::vector<std::shared_ptr<Object>> all() const {
@@ -103,6 +112,7 @@ class Registry {
  private:
   HandleSpace &space_;
   std::unordered_map<Handle, std::shared_ptr<Object>> objects_;
+  std::unordered_set<Handle> ended_;  // as the driver still knows, with their contexts
 };
 
 // Made by cuInit, and never destroyed: calls may come until the very end of the process.

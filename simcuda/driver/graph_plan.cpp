@@ -190,7 +190,8 @@ std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<G
   if (from_device && (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const bool another = !graph->can_be_copied() && !graph->instance.expired();
-  if (graph->capturing || another) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (another) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  session.current();
   const int result = unfit(*graph, flags).result;
   if (result == CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED)
     throw Refused{CUDA_ERROR_NOT_SUPPORTED};

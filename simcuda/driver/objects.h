@@ -163,6 +163,7 @@ struct Context {
   int device = 0;
   bool primary = false;
   bool alive = false;
+  bool removed = false;  // by the client, for ever
   // The first that left it unusable; every later call returns it. Callbacks are told it, too.
   std::atomic<CUresult> error{CUDA_SUCCESS};
   unsigned flags = 0;

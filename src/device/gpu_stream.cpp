@@ -36,12 +36,9 @@ void destroy_stream(void *handle) noexcept {
   if (status != CAI_OK) report(error);
 }
 
-std::uint32_t mode_of(driver::Session &session, const order::Stream &stream) {
+std::uint32_t mode_of(driver::Session &session, order::Stream &stream) {
   if (stream.value == driver::stream_legacy) return CAI_MODE_DEFAULT;
-  if (stream.value == driver::stream_per_thread) return CAI_MODE_SYNC;
-  unsigned flags = 0;
-  driver::call(session.cu.cuStreamGetFlags, stream.handle(), &flags);
-  return flags & driver::stream_non_blocking ? CAI_MODE_ASYNC : CAI_MODE_SYNC;
+  return order::is_blocking(session, stream) ? CAI_MODE_SYNC : CAI_MODE_ASYNC;
 }
 
 }  // namespace
@@ -157,15 +154,18 @@ void GpuStream::describe(cai_stream_info &info) {
   order::Stream mine = stream();
   driver::CUstreamCaptureStatus status = driver::capture_none;
   std::uint64_t capture = 0;
-  unsigned long long id = 0;
+  unsigned long long id = mine.id & order::in_capture ? 0 : mine.id;
   order::with(session, mine, [&] {
-    driver::call(session.cu.cuStreamGetId, mine.handle(), &id);
     driver::call(session.cu.cuStreamGetPriority, mine.handle(), &info.priority);
     const driver::CUresult result = session.cu.cuStreamGetCaptureInfo(
         mine.handle(), &status, &capture, nullptr, nullptr, nullptr);
     // The legacy stream, while one that is in order with it is being captured, is not itself.
     if (result != driver::success && result != driver::error_capture_implicit) {
       throw Failure(driver::failure_of(session.cu.cuStreamGetCaptureInfo.name, result));
+    }
+    // It would end a capture.
+    if (status == driver::capture_none) {
+      driver::call(session.cu.cuStreamGetId, mine.handle(), &id);
     }
   });
   session.finish();

@@ -302,8 +302,11 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
       uses->keep_marked(session, 0);
+      uses->identify_marked(session);
       session.finish();
     });
+    // The client may destroy those streams from now on, and a driver crashes that is asked of them.
+    uses->lose_marked();
     if (is_without_driver(status)) uses.reset();
   }
   if (uses && (uses->pending() || ((in_order || imported) && is_any_captured(*uses)))) {

@@ -17,14 +17,40 @@ struct Known {
 constexpr std::size_t known_count = 64;
 thread_local Known known[known_count];
 
-bool is_blocking(const driver::Session &session, const Stream &stream) {
+// The driver ends a capture that asks for the id or the flags of a stream in it.
+driver::Capture capture_of(driver::Session &session, const Stream &stream) {
+  if (stream.is_probed) return stream.is_to_join ? driver::Capture{} : stream.capture;
+  driver::Capture capture;
+  const auto ask = [&] { capture = driver::capture_of(session.cu, stream.value); };
+  try {
+    ask();
+  } catch (const Failure &failure) {
+    const bool wants_context = failure.error().native == driver::error_invalid_context;
+    if (!wants_context || session.current()) throw;
+    session.in(session.of_stream(stream.value), ask);
+  }
+  return capture;
+}
+
+}  // namespace
+
+bool is_blocking(driver::Session &session, Stream &stream) {
   if (stream.value == driver::stream_per_thread) return true;
+  if (!stream.is_default() && capture_of(session, stream)) {
+    // Beside the capture of a blocking stream nobody may look at the legacy one.
+    identify(session, stream);
+    driver::CUstreamCaptureStatus status = driver::capture_none;
+    driver::CUresult result = driver::success;
+    session.in(stream.context, [&] {
+      result = session.cu.cuStreamGetCaptureInfo(driver::stream_handle(driver::stream_legacy),
+                                                 &status, nullptr, nullptr, nullptr, nullptr);
+    });
+    return result == driver::error_capture_implicit;
+  }
   unsigned flags = 0;
   driver::call(session.cu.cuStreamGetFlags, stream.handle(), &flags);
   return !(flags & driver::stream_non_blocking);
 }
-
-}  // namespace
 
 void fail_zero_stream(const char *name) {
   throw Failure(CAI_ERR_ARGUMENT, {},
@@ -56,6 +82,12 @@ namespace {
 
 void ask_identity(driver::Session &session, Stream &stream) {
   if (!stream.is_default()) {
+    if (const driver::Capture capture = capture_of(session, stream)) {
+      stream.id = capture.id | in_capture;
+      stream.context = session.of_stream(stream.value);
+      stream.context_id = session.id_of(stream.context);
+      return;
+    }
     unsigned long long id = 0;
     driver::call(session.cu.cuStreamGetId, stream.handle(), &id);
     stream.id = id;

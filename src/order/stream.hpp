@@ -13,11 +13,15 @@ namespace cai::order {
 // recur, and 1 and 2 mean another stream in another context, 2 on another thread too.
 struct StreamKey {
   std::uint64_t value = 0;
-  std::uint64_t id = 0;      // of the stream if it is a handle, of the context for 1 and 2
+  std::uint64_t id = 0;      // of the stream if it is a handle, of the context for 1 and 2; of the
+                             // capture that the stream is in
   std::uint64_t thread = 0;  // for 2
 
   bool operator==(const StreamKey &) const = default;
 };
+
+// No id of a stream is as large.
+constexpr std::uint64_t in_capture = std::uint64_t{1} << 63;
 
 // A stream, together with the context that gives 1 and 2 their meaning. That of a handle is looked
 // up when it is needed, and null till then.
@@ -26,9 +30,10 @@ struct Stream {
   driver::CUcontext context;
   int32_t index;  // of the first array that came with it; -1 for the consumer's
   std::uint64_t context_id = 0;
-  std::uint64_t id = 0;  // of a handle
+  std::uint64_t id = 0;  // of a handle; in a capture the id of that, and in_capture
   driver::Capture capture{};
   bool is_probed = false;
+  bool is_to_join = false;  // the capture, which it is not in yet
   bool is_told = false;  // to somebody whose own owner keeps what is in order with stream 1
 
   // 1 or 2, a default stream of `context`.
@@ -62,6 +67,9 @@ bool is_captured(driver::Session &session, Stream &stream) noexcept;
 inline bool same(const Stream &a, const Stream &b) noexcept {
   return a.value == b.value && (!a.is_default() || a.context == b.context);
 }
+
+// Whether it is in order with the legacy stream of its context.
+bool is_blocking(driver::Session &session, Stream &stream);
 
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other);
 

@@ -461,6 +461,25 @@ void Uses::lose(const Stream &stream) {
   it.lost = true;
 }
 
+void Uses::identify_marked(driver::Session &session) noexcept {
+  // Only this thread changes the list by now; but who has another import looks at it.
+  for (Own &it : own_) {
+    if (!it.marked) continue;
+    Stream stream = it.stream;
+    static_cast<void>(guard(nullptr, [&] { identify(session, stream); }));
+    const std::lock_guard lock(lock_);
+    it.stream = stream;
+  }
+}
+
+void Uses::lose_marked() noexcept {
+  const std::lock_guard lock(lock_);
+  for (Own &it : own_) {
+    it.lost = it.lost || it.marked;
+    it.marked = false;
+  }
+}
+
 bool Uses::is_lost_anywhere() const noexcept {
   return std::any_of(own_.begin(), own_.end(),
                      [](const Own &it) { return it.lost && !it.stream.context; });
@@ -513,7 +532,8 @@ void Uses::free_in_order(std::uint64_t freed_on) noexcept {
 
 bool Uses::is_any_captured(driver::Session &session) noexcept {
   return std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
-    if (it.thread && it.thread != this_thread()) return false;
+    // Others may have gone by now.
+    if (!it.freed_on || (it.thread && it.thread != this_thread())) return false;
     Stream stream = it.stream;
     return is_captured(session, stream);
   });
@@ -528,14 +548,12 @@ bool Uses::pending_in(driver::CUcontext context) const noexcept {
   return std::any_of(slots_.begin(), slots_.end(),
                      [&](const Slot &slot) { return slot.last().event.context() == context; }) ||
          std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
-           return (it.marked && !it.stream.context) ||
-                  ((it.marked || it.lost) && it.stream.context == context);
+           return it.lost && it.stream.context == context;
          });
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
-  keep_marked(session, 0);
   const bool waits = ask == Ask::and_wait && is_lost_in(context);
   find_lost_in(context, context_id, waits && wait_for_context(session));
   // Only this thread changes the list by now; but who has another import looks at it.

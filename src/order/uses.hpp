@@ -189,6 +189,9 @@ class Uses {
   // Something is pending on the stream of which no event tells, until its context has been waited
   // for, or has gone. What is not known of the context is null, or 0.
   void lose(const Stream &stream);
+  // The same of the streams that keep_marked() has left marked, and finds out their contexts first.
+  void identify_marked(driver::Session &session) noexcept;
+  void lose_marked() noexcept;
   // Whether that is so of a context that is not known; and the host has waited in all there are.
   bool is_lost_anywhere() const noexcept;
   void find_lost() noexcept;
@@ -196,8 +199,7 @@ class Uses {
   bool is_lost_in(driver::CUcontext context);
   void find_lost_in(driver::CUcontext context, std::uint64_t context_id, bool is_over);
   bool pending() const noexcept;
-  // Whether a stream of the arrays is being captured: memory that is freed on it would be freed in
-  // the graph.
+  // Whether a stream that the memory is freed on is being captured: it would be freed in the graph.
   bool is_any_captured(driver::Session &session) noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
   // As prune(), with nobody else left.

@@ -145,7 +145,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     fork = std::find_if(producers.begin(), producers.end(),
                         [](const Stream &producer) { return bool(producer.capture); });
     if (fork == producers.end()) fork = nullptr;
-    if (fork) stream.capture = fork->capture;  // as it will be
+    if (fork) {
+      stream.capture = fork->capture;
+      stream.is_to_join = true;
+    }
   }
   if (fork && stream.value == driver::stream_legacy) {
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, fork->index, 0},
@@ -218,6 +221,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
         if (known) known->is_waited_for = step.edge == Edge::event;
       });
       forked = fork != nullptr;
+      stream.is_to_join = false;
     }
     for (const Demand::EventOf &event : demand.events) {
       for_array(event.index, [&] {

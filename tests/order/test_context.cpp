@@ -391,6 +391,7 @@ TEST_F(Context, ADeadContextStandsForNoDevice) {
 
 // Undefined with a real driver; simcuda finds it.
 TEST_F(Context, StreamsOfADeadContextAreRefused) {
+  use_stale_streams();
   Handle other = nullptr;
   Handle popped = nullptr;
   MUST(gpu().cuCtxCreate_v2(&other, 0, 0));

@@ -766,6 +766,7 @@ TEST_F(OpenUse, AbandonedInALateCaptureStaysUntilDrained) {
 
 // Of a stream that has gone no event can tell.
 TEST_F(OpenUse, AbandonedOnAStreamThatHasGoneStaysUntilDrained) {
+  use_stale_streams();
   Handle gone = nullptr;
   MUST(gpu().cuStreamCreate(&gone, non_blocking));
   Owned array(memory(), CAI_STREAM_NONE);

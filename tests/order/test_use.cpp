@@ -521,6 +521,7 @@ TEST_F(Use, ManyThreads) {
 // What is no stream is named, with its array: a producer's that has gone before the second of two
 // arrays, on whose memory uses are kept, and values that never were a handle.
 TEST_F(Use, FailuresNameTheStreamAndItsArray) {
+  use_stale_streams();
   Handle ended = nullptr;
   MUST(gpu().cuStreamCreate(&ended, non_blocking));
   const std::uint64_t gone = value(ended);

@@ -89,6 +89,7 @@ struct Gpu {
   std::int32_t (*simcuda_fail)(const char *, std::uint64_t, std::int32_t) = nullptr;
   void (*simcuda_reset_counts)() = nullptr;
   std::uint64_t (*simcuda_races)() = nullptr;
+  std::uint64_t (*simcuda_findings)() = nullptr;
   std::int32_t (*simcuda_busy)(void *, std::uint64_t) = nullptr;
 
   Gpu() {
@@ -102,6 +103,7 @@ struct Gpu {
     find(simcuda_fail, "simcuda_fail");
     find(simcuda_reset_counts, "simcuda_reset_counts");
     find(simcuda_races, "simcuda_races");
+    find(simcuda_findings, "simcuda_findings");
     find(simcuda_busy, "simcuda_busy");
     MUST(cuInit(0));
   }
@@ -321,11 +323,15 @@ class OnGpu : public testing::Test {
     MUST(gpu().cuCtxPushCurrent_v2(context0));
     before_ = Surroundings();
     expected_races_ = gpu().simcuda_races();
+    expected_findings_ = gpu().simcuda_findings();
     gpu().simcuda_reset_counts();
   }
 
   ~OnGpu() override {
     EXPECT_EQ(gpu().simcuda_races(), expected_races_) << "races that nobody counted";
+    if (!may_use_stale_streams_) {
+      EXPECT_EQ(gpu().simcuda_findings(), expected_findings_) << "uses of destroyed streams";
+    }
     EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
     MUST(gpu().cuCtxDestroy_v2(context1));
     MUST(gpu().cuCtxDestroy_v2(context0));
@@ -391,10 +397,15 @@ class OnGpu : public testing::Test {
     return bytes.front();
   }
 
+  // For what a test gets wrong by intent: a real driver may crash.
+  void use_stale_streams() { may_use_stale_streams_ = true; }
+
   Handle context0 = nullptr;
   Handle context1 = nullptr;
 
  private:
+  bool may_use_stale_streams_ = false;
+  std::uint64_t expected_findings_ = 0;
   Surroundings before_{};
   std::uint64_t expected_races_ = 0;
 };

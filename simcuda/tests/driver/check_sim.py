@@ -102,7 +102,7 @@ def check_status(run, sim, here):
     found = run(sim, *finds, **here)
     assert found.returncode == 66
     assert found.stderr.startswith("simcuda: check: Kernel look: thread (0, 0, 0)")
-    assert found.stderr.endswith("\nsimcuda: 1 finding in a kernel\n")
+    assert found.stderr.endswith("\nsimcuda: 1 finding\n")
     assert run(sim, *finds, SIMCUDA_CHECK="memory", **here).returncode == 0
 
     # Its standard input and output are the command's own.
