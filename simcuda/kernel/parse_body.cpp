@@ -267,9 +267,10 @@ Operand Parser::parse_name_operand() {
   if (text_.peek().kind == Word::Kind::dotted && is_component(text_.peek().text)) {
     const Word component = text_.take();
     const Name *known = find(name);
-    if (known && known->kind == Name::Kind::reg && known->lanes > 1) {
+    if (known && known->kind == Name::Kind::reg) {
       const auto place = static_cast<int>(std::string_view("xyzwrgba").find(component.text[0])) % 4;
-      if (place >= known->lanes) text_.refuse("'" + std::string(name) + "' has no such component");
+      if (known->lanes <= 1 || place >= known->lanes)
+        text_.refuse("'" + std::string(name) + "' has no such component");
       Operand operand;
       operand.kind = Operand::Kind::reg;
       operand.index = known->index + place;

@@ -6,9 +6,10 @@ import sys
 from engine import Buffer, Module, Refused
 
 HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
-REGISTERS = """.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>, %tid, %ctaid; .reg .b64 %q<16>;
+# No register is named as a special one: it would hide that.
+REGISTERS = """.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>, %me, %block; .reg .b64 %q<16>;
 .reg .f32 %f<8>; .reg .f64 %d<4>;
-mov.u32 %tid, %tid.x; mov.u32 %ctaid, %ctaid.x;
+mov.u32 %me, %tid.x; mov.u32 %block, %ctaid.x;
 """
 
 
@@ -64,7 +65,7 @@ def refused(body, *words):
     refused_text(program(body), *words)
 
 
-MINE = "mad.wide.u32 %q5, %tid, 4, %q0;\n"  # the thread's element
+MINE = "mad.wide.u32 %q5, %me, 4, %q0;\n"  # the thread's element
 
 
 def main(tests):

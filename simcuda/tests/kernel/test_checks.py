@@ -22,12 +22,12 @@ def test_names_are_as_people_wrote_them():
 
 
 def test_beyond_an_allocation():
-    fault = fault_of(run(MINE + "st.global.u32 [%q5], %tid;", zeros(31)), "illegal_address")
+    fault = fault_of(run(MINE + "st.global.u32 [%q5], %me;", zeros(31)), "illegal_address")
     assert fault["thread"] == [0, 0, 0, 31, 0, 0]
     assert "writes 4 bytes" in fault["text"]
     assert "st.global.u32" in fault["text"]
     assert "0 bytes behind the end of 124 bytes" in fault["text"]
-    clean(run(MINE + "st.global.u32 [%q5], %tid;", zeros(32)))
+    clean(run(MINE + "st.global.u32 [%q5], %me;", zeros(32)))
 
 
 def test_before_an_allocation():
@@ -83,14 +83,14 @@ def test_shared_and_local_memory_have_ends():
 
 # Races.
 
-SHARED = ".shared .align 4 .b8 s[1024];\nmov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9;\n"
-NEIGHBOUR = "add.u32 %r1, %tid, {}; and.b32 %r1, %r1, 63; mad.lo.u32 %r1, %r1, 4, %r9;\n"
+SHARED = ".shared .align 4 .b8 s[1024];\nmov.u32 %r9, s; mad.lo.u32 %r8, %me, 4, %r9;\n"
+NEIGHBOUR = "add.u32 %r1, %me, {}; and.b32 %r1, %r1, 63; mad.lo.u32 %r1, %r1, 4, %r9;\n"
 
 
 def exchange(between, distance=32):
     return (
         SHARED
-        + "st.shared.u32 [%r8], %tid;\n"
+        + "st.shared.u32 [%r8], %me;\n"
         + between
         + NEIGHBOUR.format(distance)
         + "ld.shared.u32 %r2, [%r1];\n"
@@ -126,7 +126,7 @@ def test_shared_memory_within_a_warp():
 def test_write_after_read():
     body = (
         SHARED
-        + "st.shared.u32 [%r8], %tid;\nbar.sync 0;\n"
+        + "st.shared.u32 [%r8], %me;\nbar.sync 0;\n"
         + NEIGHBOUR.format(32)
         + "ld.shared.u32 %r2, [%r1];\n{}add.u32 %r2, %r2, 100; st.shared.u32 [%r8], %r2;"
     )
@@ -137,9 +137,9 @@ def test_write_after_read():
 def test_named_barriers_order_those_who_meet_there():
     # Warp 0 writes, warp 1 reads; a third one takes no part.
     body = (
-        SHARED + "setp.lt.u32 %p0, %tid, 32; setp.ge.u32 %p1, %tid, 64;\n@%p1 bra END;\n"
+        SHARED + "setp.lt.u32 %p0, %me, 32; setp.ge.u32 %p1, %me, 64;\n@%p1 bra END;\n"
         "@%p0 bra WRITE;\n{wait}\nld.shared.u32 %r2, [%r8+-128];\nbra END;\n"
-        "WRITE:\nst.shared.u32 [%r8], %tid;\n{tell}\nEND:\n"
+        "WRITE:\nst.shared.u32 [%r8], %me;\n{tell}\nEND:\n"
     )
     clean(run(body.format(wait="bar.sync 1, 64;", tell="bar.arrive 1, 64;"), zeros(), block=96))
     one_finding(run(body.format(wait="", tell=""), zeros(), block=96, written=False), "race")
@@ -151,8 +151,8 @@ def test_named_barriers_order_those_who_meet_there():
 
 def test_bytes_of_one_word_are_apart():
     body = (
-        ".shared .align 4 .b8 s[64];\nmov.u32 %r9, s; add.u32 %r8, %tid, %r9; "
-        "cvt.u16.u32 %h0, %tid;\n"
+        ".shared .align 4 .b8 s[64];\nmov.u32 %r9, s; add.u32 %r8, %me, %r9; "
+        "cvt.u16.u32 %h0, %me;\n"
         "st.shared.u8 [%r8], %h0;\n{}ld.shared.u8 %h1, [%r8+{}];"
     )
     clean(run(body.format("", 0), zeros(), block=64))
@@ -162,14 +162,14 @@ def test_bytes_of_one_word_are_apart():
 
 def test_the_same_value_is_no_race():
     clean(run("st.global.u32 [%q0], 7;", zeros(), block=64, grid=4))
-    one_finding(run("st.global.u32 [%q0], %tid;", zeros(), block=2), "race")
+    one_finding(run("st.global.u32 [%q0], %me;", zeros(), block=2), "race")
     one_finding(
-        run("add.u32 %r0, %ctaid, 1; st.global.u32 [%q0], %r0;", zeros(), block=1, grid=2), "race"
+        run("add.u32 %r0, %block, 1; st.global.u32 [%q0], %r0;", zeros(), block=1, grid=2), "race"
     )
 
 
 def test_global_memory_between_blocks():
-    write = "add.u32 %r0, %ctaid, 5; mad.wide.u32 %q5, %ctaid, 4, %q0; st.global.u32 [%q5], %r0;\n"
+    write = "add.u32 %r0, %block, 5; mad.wide.u32 %q5, %block, 4, %q0; st.global.u32 [%q5], %r0;\n"
     finding = one_finding(
         run(write + "ld.global.u32 %r1, [%q0];", zeros(), block=1, grid=3), "race"
     )
@@ -186,7 +186,7 @@ def test_global_memory_between_blocks():
 def test_the_last_block_sums_up():
     """As in CUDA's sample: a fence, a counter, and who comes last reads what all have written."""
     body = (
-        "add.u32 %r0, %ctaid, 1; mad.wide.u32 %q5, %ctaid, 4, %q0; st.global.u32 [%q5], %r0;\n"
+        "add.u32 %r0, %block, 1; mad.wide.u32 %q5, %block, 4, %q0; st.global.u32 [%q5], %r0;\n"
         "membar.gl;\natom.global.inc.u32 %r1, [%q0+64], 3;\n"
         "setp.ne.u32 %p0, %r1, 3;\n@%p0 bra END;\n"
         "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%q0];\nadd.u32 %r2, %r2, %r3; "
@@ -200,7 +200,7 @@ def test_the_last_block_sums_up():
 
 def test_global_memory_within_a_block():
     body = MINE + (
-        "st.global.u32 [%q5], %tid;\n{}xor.b32 %r0, %tid, 32; mad.wide.u32 %q6, %r0, 4, %q0;\n"
+        "st.global.u32 [%q5], %me;\n{}xor.b32 %r0, %me, 32; mad.wide.u32 %q6, %r0, 4, %q0;\n"
         "ld.global.u32 %r1, [%q6];"
     )
     one_finding(run(body.format(""), zeros(), block=64), "race")
@@ -239,7 +239,7 @@ def test_reads_of_unwritten_shared_memory():
     # Not what an earlier block has left there.
     body = (
         SHARED
-        + "setp.ne.u32 %p0, %ctaid, 0; @!%p0 st.shared.u32 [%r8], 1; @%p0 ld.shared.u32 %r0, [%r8];"
+        + "setp.ne.u32 %p0, %block, 0; @!%p0 st.shared.u32 [%r8], 1; @%p0 ld.shared.u32 %r0, [%r8];"
     )
     one_finding(run(body, zeros(), grid=2), "never_written")
 
@@ -247,7 +247,7 @@ def test_reads_of_unwritten_shared_memory():
 def test_what_a_compiler_widens_is_not_reported():
     clean(
         run(
-            "st.global.v2.u32 [%q0], {%tid, %tid}; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%q0];",
+            "st.global.v2.u32 [%q0], {%me, %me}; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%q0];",
             zeros(written=False),
             block=1,
         )
@@ -299,7 +299,7 @@ def test_frees_of_what_malloc_did_not_give():
 
 def test_divergent_barrier():
     body = (
-        "setp.lt.u32 %p0, %tid, 16;\n@%p0 bra A;\nbar.sync 0;\nbra END;\nA:\nbar.sync 0;\nEND:\n"
+        "setp.lt.u32 %p0, %me, 16;\n@%p0 bra A;\nbar.sync 0;\nbra END;\nA:\nbar.sync 0;\nEND:\n"
         "bar.sync 0;"
     )
     finding = one_finding(run(body, zeros()), "barrier_divergent")
@@ -310,34 +310,34 @@ def test_divergent_barrier():
 
 
 def test_threads_that_have_ended_are_not_waited_for():
-    clean(run("setp.ge.u32 %p0, %tid, 40; @%p0 ret;\nbar.sync 0;\nbar.sync 0;", zeros(), block=64))
+    clean(run("setp.ge.u32 %p0, %me, 40; @%p0 ret;\nbar.sync 0;\nbar.sync 0;", zeros(), block=64))
 
 
 def test_barrier_for_more_than_come():
-    fault_of(run("setp.lt.u32 %p0, %tid, 32; @%p0 bar.sync 3, 64;", zeros(), block=64), "deadlock")
+    fault_of(run("setp.lt.u32 %p0, %me, 32; @%p0 bar.sync 3, 64;", zeros(), block=64), "deadlock")
     fault_of(run("bar.sync 3, 96;", zeros(), block=64), "illegal_instruction")
     fault_of(run("mov.u32 %r0, 17; bar.sync %r0;", zeros(), block=64), "illegal_instruction")
 
 
 def test_shuffle_masks():
     finding = one_finding(
-        run("shfl.sync.bfly.b32 %r0, %tid, 1, 31, 0x7FFFFFFF;", zeros()), "warp_mask"
+        run("shfl.sync.bfly.b32 %r0, %me, 1, 31, 0x7FFFFFFF;", zeros()), "warp_mask"
     )
     assert "shfl.sync.bfly.b32" in finding["text"]
-    clean(run("shfl.sync.bfly.b32 %r0, %tid, 1, 31, -1;", zeros()))
+    clean(run("shfl.sync.bfly.b32 %r0, %me, 1, 31, -1;", zeros()))
     one_finding(
         run(
-            "setp.lt.u32 %p0, %tid, 31; @%p0 shfl.sync.down.b32 %r0, %tid, 1, 31, 0x7FFFFFFF;",
+            "setp.lt.u32 %p0, %me, 31; @%p0 shfl.sync.down.b32 %r0, %me, 1, 31, 0x7FFFFFFF;",
             zeros(),
         ),
         "warp_mask",
     )
     one_finding(
-        run("shfl.sync.idx.b32 %r0, %tid, 31, 31, 0x0000FFFF;", zeros(), block=16), "warp_mask"
+        run("shfl.sync.idx.b32 %r0, %me, 31, 31, 0x0000FFFF;", zeros(), block=16), "warp_mask"
     )
     # The other half waits elsewhere.
     body = (
-        "setp.lt.u32 %p0, %tid, 16; @%p0 bra A; {} bra END;\n"
+        "setp.lt.u32 %p0, %me, 16; @%p0 bra A; {} bra END;\n"
         "A: vote.sync.ballot.b32 %r0, %p0, -1;\nEND:"
     )
     one_finding(

@@ -18,8 +18,8 @@ FIRST, SECOND = range(32), range(32, 64)
 # The words of all threads, then the flags. Nobody waits for a flag: the first warp is always done
 # with its program, or waits at a barrier, before the second one begins.
 BEGIN = """.shared .align 4 .b8 s[1024];
-mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9; setp.lt.u32 %p0, %tid, 32;
-mad.wide.u32 %q5, %tid, 4, %q0; st.shared.u32 [%r8], %tid;
+mov.u32 %r9, s; mad.lo.u32 %r8, %me, 4, %r9; setp.lt.u32 %p0, %me, 32;
+mad.wide.u32 %q5, %me, 4, %q0; st.shared.u32 [%r8], %me;
 """
 END = "ld.global.u32 %r1, [%q5]; mad.lo.u32 %r1, %r1, 4, %r9; ld.shared.u32 %r2, [%r1];\n"
 
@@ -103,8 +103,8 @@ class Program:
             set_, look = "st.release.cta.shared.u32", "ld.acquire.cta.shared.u32"
         after_set, after_look = self.label() + "S", self.label() + "L"
         self.body += (
-            f"setp.ne.u32 %p2, %tid, {sets};\n@%p2 bra {after_set};\n{set_} {place}, 1;\n"
-            f"{after_set}:\nsetp.ne.u32 %p2, %tid, {looks};\n@%p2 bra {after_look};\n"
+            f"setp.ne.u32 %p2, %me, {sets};\n@%p2 bra {after_set};\n{set_} {place}, 1;\n"
+            f"{after_set}:\nsetp.ne.u32 %p2, %me, {looks};\n@%p2 bra {after_look};\n"
             f"{look} %r5, {place};{' membar.cta;' if with_fences else ''}\n{after_look}:\n"
         )
 

@@ -36,14 +36,14 @@ def test_too_much_local_memory():
 
 
 def test_trap_and_assertion():
-    fault_of(run("setp.eq.u32 %p0, %tid, 3; @%p0 trap;", zeros()), "trap")
+    fault_of(run("setp.eq.u32 %p0, %me, 3; @%p0 trap;", zeros()), "trap")
     before = """.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c,
 .param .b64 d,
 .param .b64 e);
 .global .align 1 .b8 what[6] = {120, 32, 62, 32, 48, 0};
 .global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};
 .global .align 1 .b8 name[2] = {107, 0};"""
-    body = """setp.ne.u32 %p0, %tid, 5; @%p0 bra END;
+    body = """setp.ne.u32 %p0, %me, 5; @%p0 bra END;
 { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
 mov.u64 %q1, what; cvta.global.u64 %q1, %q1; st.param.b64 [a], %q1;
 mov.u64 %q1, file; st.param.b64 [b], %q1; st.param.b32 [c], 12;
@@ -85,7 +85,7 @@ ld.param.b32 %r1, [y]; } st.global.u32 [%q5], %r1;"""
 
 def test_recursion():
     out = zeros(32)
-    clean(run("rem.u32 %r0, %tid, 8;" + CALL_FACTORIAL, out, before=FACTORIAL))
+    clean(run("rem.u32 %r0, %me, 8;" + CALL_FACTORIAL, out, before=FACTORIAL))
     assert out.array("I")[:9] == [1, 1, 2, 6, 24, 120, 720, 5040, 1]
 
 
@@ -108,7 +108,7 @@ atom.global.exch.b32 %r0, [%q1], 0;"""
     out = zeros()
     clean(run(lock, out, zeros(), block=64, grid=2))
     assert out.array("I")[0] == 128
-    wait = """setp.eq.u32 %p0, %tid, 0; @%p0 bra LAST;
+    wait = """setp.eq.u32 %p0, %me, 0; @%p0 bra LAST;
 WAIT: ld.volatile.global.u32 %r0, [%q0]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT; bra END;
 LAST: st.volatile.global.u32 [%q0], 1;
 END:"""
@@ -116,7 +116,7 @@ END:"""
 
 
 def test_blocks_that_wait_for_each_other():
-    wait = """setp.ne.u32 %p0, %ctaid, 0; @%p0 bra TELL;
+    wait = """setp.ne.u32 %p0, %block, 0; @%p0 bra TELL;
 WAIT: ld.acquire.gpu.global.u32 %r0, [%q0]; setp.lt.u32 %p1, %r0, 3; @%p1 bra WAIT; bra END;
 TELL: atom.add.release.gpu.global.u32 %r0, [%q0], 1;
 END:"""
@@ -135,8 +135,8 @@ def test_grid_barrier():
     """As cooperative groups do it: each block counts itself, and waits for all."""
     body = (
         MINE
-        + """mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
-st.global.u32 [%q6], %r7; bar.sync 0; setp.ne.u32 %p0, %tid, 0; @%p0 bra MET;
+        + """mad.lo.u32 %r7, %block, 32, %me; mad.wide.u32 %q6, %r7, 4, %q0;
+st.global.u32 [%q6], %r7; bar.sync 0; setp.ne.u32 %p0, %me, 0; @%p0 bra MET;
 membar.gl; atom.global.add.u32 %r0, [%q1], 1;
 WAIT: ld.volatile.global.u32 %r0, [%q1]; setp.lt.u32 %p1, %r0, 8; @%p1 bra WAIT; membar.gl;
 MET: bar.sync 0; xor.b32 %r7, %r7, 255; mad.wide.u32 %q7, %r7, 4, %q0; ld.global.u32 %r1, [%q7];
@@ -155,7 +155,7 @@ def test_grid_barrier_of_the_device_runtime():
 st.param.b32 [b], 0; call (r), cudaCGSynchronize, (a, b); }"""
     body = (
         MINE
-        + f"""mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
+        + f"""mad.lo.u32 %r7, %block, 64, %me; mad.wide.u32 %q6, %r7, 4, %q0;
 st.global.u32 [%q6], %r7; {{ .param .b32 a; .param .b64 r; st.param.b32 [a], 1;
 call (r), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %q3, [r]; }} {sync}
 xor.b32 %r7, %r7, 255; mad.wide.u32 %q7, %r7, 4, %q0; ld.global.u32 %r1, [%q7]; {sync}
@@ -172,9 +172,9 @@ def test_lanes_that_name_different_masks():
     """As tiled partitions do: each eight lanes are a group."""
     body = (
         MINE
-        + """and.b32 %r0, %tid, 24; shl.b32 %r1, 255, %r0;
-bar.warp.sync %r1; shfl.sync.idx.b32 %r2, %tid, 3, 6175, %r1;
-redux.sync.add.u32 %r3, %tid, %r1; vote.sync.ballot.b32 %r4, !%p0, %r1; setp.eq.u32 %p1, %r4, %r1;
+        + """and.b32 %r0, %me, 24; shl.b32 %r1, 255, %r0;
+bar.warp.sync %r1; shfl.sync.idx.b32 %r2, %me, 3, 6175, %r1;
+redux.sync.add.u32 %r3, %me, %r1; vote.sync.ballot.b32 %r4, !%p0, %r1; setp.eq.u32 %p1, %r4, %r1;
 mad.lo.u32 %r2, %r2, 1000, %r3; @%p1 st.global.u32 [%q5], %r2;"""
     )
     out = zeros(32)
@@ -189,8 +189,8 @@ mad.lo.u32 %r2, %r2, 1000, %r3; @%p1 st.global.u32 [%q5], %r2;"""
 def test_accesses_are_exact():
     read, write = zeros(256), zeros(256)
     body = (
-        "mad.wide.u32 %q5, %tid, 8, %q0; ld.global.u32 %r0, [%q5];\n"
-        "mad.wide.u32 %q6, %tid, 4, %q1; st.global.u32 [%q6+64], %r0;\n"
+        "mad.wide.u32 %q5, %me, 8, %q0; ld.global.u32 %r0, [%q5];\n"
+        "mad.wide.u32 %q6, %me, 4, %q1; st.global.u32 [%q6+64], %r0;\n"
         "red.global.add.u32 [%q1+512], 1;"
     )
     outcome = clean(run(body, read, write))
@@ -233,7 +233,7 @@ call.uni (r), vprintf, (a, b); ld.param.b32 %r0, [r]; }"""
 def test_switch_and_reductions_of_barriers():
     body = (
         MINE
-        + """and.b32 %r0, %tid, 3; T: .branchtargets A, B, C, D;
+        + """and.b32 %r0, %me, 3; T: .branchtargets A, B, C, D;
 brx.idx %r0, T;
 A: mov.u32 %r1, 10; bra END; B: mov.u32 %r1, 20; bra END; C: mov.u32 %r1, 30; bra END;
 D: mov.u32 %r1, 40;
@@ -249,12 +249,12 @@ add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4; st.global.u
 def test_asynchronous_copies():
     body = (
         MINE
-        + """.shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9;
+        + """.shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %me, 4, %r9;
 cp.async.ca.shared.global [%r8], [%q5], 4; mov.u32 %r7, 2;
 cp.async.ca.shared.global [%r8+128], [%q5+4], 4, %r7;
 cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r0, [%r8];
 ld.shared.u32 %r1, [%r8+128];
-shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %tid, 4, %q1;
+shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %me, 4, %q1;
 st.global.u32 [%q6], %r0;"""
     )
     source = Buffer(struct.pack("<33I", *(0x10000 * 7 + i for i in range(33))))
@@ -387,7 +387,7 @@ st.global.v2.u32 [%q0], {{%r0, %r1}}; st.global.u32 [%q0+8], %r2; ret; }}"""
 DYNAMIC = ".extern .shared .align 16 .b8 d[];"
 BEHIND_STATIC = (
     ".shared .align 4 .b8 s[20]; mov.u32 %r1, s; mov.u32 %r0, d; sub.u32 %r1, %r0, %r1;"
-    "st.shared.u32 [%r0+{}], %tid; st.global.u32 [%q0], %r1;"
+    "st.shared.u32 [%r0+{}], %me; st.global.u32 [%q0], %r1;"
 )
 
 
@@ -421,7 +421,7 @@ def test_unknown_directives_are_skipped():
 
 
 def test_special_registers():
-    body = """mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q5, %r7, 32, %q0;
+    body = """mad.lo.u32 %r7, %block, 64, %me; mad.wide.u32 %q5, %r7, 32, %q0;
 mov.u32 %r0, %laneid;
 st.global.u32 [%q5], %r0; mov.u32 %r0, %warpid; st.global.u32 [%q5+4], %r0;
 mov.u32 %r0, %lanemask_lt;
@@ -433,10 +433,10 @@ mov.u32 %r0, WARP_SZ; st.global.u32 [%q5+28], %r0;"""
     out = zeros(8 * 128)
     clean(
         run(
-            body.replace("%tid; mad", "%r6; mad").replace(
+            body.replace("%me; mad", "%r6; mad").replace(
                 "mad.lo.u32 %r7",
                 "mov.u32 %r5, %tid.y; mov.u32 %r6, %ntid.x; "
-                "mad.lo.u32 %r6, %r5, %r6, %tid; mad.lo.u32 %r7",
+                "mad.lo.u32 %r6, %r5, %r6, %me; mad.lo.u32 %r7",
                 1,
             ),
             out,

@@ -7,9 +7,9 @@ from small_programs import clean, main, one_finding, run, zeros
 
 # Each thread's word of shared memory is at %r8, %r9 is where they begin; %p0: the first warp.
 BEGIN = """.shared .align 4 .b8 s[1024];
-mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9; setp.lt.u32 %p0, %tid, 32;
+mov.u32 %r9, s; mad.lo.u32 %r8, %me, 4, %r9; setp.lt.u32 %p0, %me, 32;
 """
-WRITE = "st.shared.u32 [%r8], %tid;\n"
+WRITE = "st.shared.u32 [%r8], %me;\n"
 
 
 def read(what, into="%r2"):
@@ -27,8 +27,8 @@ def right(body, block=64, **options):
 
 # Parts of a warp.
 
-HALVES = "and.b32 %r3, %tid, 16; shl.b32 %r3, 0xFFFF, %r3; bar.warp.sync %r3;\n"
-FAR, NEAR = read("sub.u32 %r1, 31, %tid;"), read("xor.b32 %r1, %tid, 1;")
+HALVES = "and.b32 %r3, %me, 16; shl.b32 %r3, 0xFFFF, %r3; bar.warp.sync %r3;\n"
+FAR, NEAR = read("sub.u32 %r1, 31, %me;"), read("xor.b32 %r1, %me, 1;")
 
 
 def test_a_part_of_a_warp_is_ordered_by_itself():
@@ -37,20 +37,20 @@ def test_a_part_of_a_warp_is_ordered_by_itself():
     right(WRITE + "bar.warp.sync -1;\n" + FAR, block=32)
     # Both at one place, and each half at a place of its own.
     apart = (
-        "setp.lt.u32 %p1, %tid, 16;\n@%p1 bra LOW;\nbar.warp.sync 0xFFFF0000;\nbra MET;\n"
+        "setp.lt.u32 %p1, %me, 16;\n@%p1 bra LOW;\nbar.warp.sync 0xFFFF0000;\nbra MET;\n"
         "LOW:\nbar.warp.sync 0xFFFF;\nMET:\n"
     )
     races(WRITE + apart + FAR, block=32)
     right(WRITE + apart + NEAR, block=32)
-    quarters = "and.b32 %r3, %tid, 24; shl.b32 %r3, 0xFF, %r3; bar.warp.sync %r3;\n"
+    quarters = "and.b32 %r3, %me, 24; shl.b32 %r3, 0xFF, %r3; bar.warp.sync %r3;\n"
     races(WRITE + quarters + FAR, block=32)
     right(WRITE + quarters + NEAR, block=32)
 
 
 def test_what_a_part_knows_the_next_one_learns():
     """Halves, then a lane of each half: all that either half did is known to the two."""
-    pair = "and.b32 %r3, %tid, 15; setp.eq.u32 %p2, %r3, 0;\n@%p2 bar.warp.sync 0x10001;\n"
-    leader = "setp.eq.u32 %p3, %tid, 0; @!%p3 ret;\n"
+    pair = "and.b32 %r3, %me, 15; setp.eq.u32 %p2, %r3, 0;\n@%p2 bar.warp.sync 0x10001;\n"
+    leader = "setp.eq.u32 %p3, %me, 0; @!%p3 ret;\n"
     last = read("mov.u32 %r1, 31;")
     right(WRITE + HALVES + pair + leader + last, block=32)
     races(WRITE + pair + leader + last, block=32)
@@ -60,29 +60,27 @@ def test_what_a_part_knows_the_next_one_learns():
 def test_each_lane_that_reads_a_word_is_looked_at():
     """Two lanes that may read it do not speak for a third."""
     first = read("mov.u32 %r1, 0;")
-    some = (
-        "setp.lt.u32 %p2, %tid, {};\n@%p2 bar.warp.sync {};\nsetp.ge.u32 %p2, %tid, 3; @%p2 ret;\n"
-    )
+    some = "setp.lt.u32 %p2, %me, {};\n@%p2 bar.warp.sync {};\nsetp.ge.u32 %p2, %me, 3; @%p2 ret;\n"
     right(WRITE + some.format(3, 7) + first, block=32)
     races(WRITE + some.format(2, 3) + first, block=32)
 
 
 def test_parts_of_other_warps_are_not_ordered():
-    races(WRITE + HALVES + read("xor.b32 %r1, %tid, 32;"))
+    races(WRITE + HALVES + read("xor.b32 %r1, %me, 32;"))
     # A barrier of all orders everything again.
-    right(WRITE + HALVES + "bar.sync 0;\n" + read("xor.b32 %r1, %tid, 33;"))
+    right(WRITE + HALVES + "bar.sync 0;\n" + read("xor.b32 %r1, %me, 33;"))
 
 
 def test_named_barriers_order_the_lanes_that_come():
     """Half of each of two warps meet, and the other halves do not."""
     body = (
         WRITE
-        + "and.b32 %r3, %tid, 16; setp.ne.u32 %p1, %r3, 0;\n@%p1 bra END;\n"
+        + "and.b32 %r3, %me, 16; setp.ne.u32 %p1, %r3, 0;\n@%p1 bra END;\n"
         + "barrier.sync 1, 32;\n{}END:\nbarrier.sync 0;"
     )
-    right(body.format(read("xor.b32 %r1, %tid, 33;")))
-    races(body.format(read("xor.b32 %r1, %tid, 48;")))
-    races(body.format(read("xor.b32 %r1, %tid, 16;")))
+    right(body.format(read("xor.b32 %r1, %me, 33;")))
+    races(body.format(read("xor.b32 %r1, %me, 48;")))
+    races(body.format(read("xor.b32 %r1, %me, 16;")))
 
 
 def test_masks_of_a_warps_barrier():
@@ -93,13 +91,13 @@ def test_masks_of_a_warps_barrier():
     clean(run("bar.warp.sync 0xFFFF;", zeros(), block=16))
     clean(run("bar.warp.sync -1;", zeros()))
     clean(run("bar.warp.sync 0xFFFF;", zeros(), barriers=False))
-    body = "setp.lt.u32 %p1, %tid, 16;\n@%p1 bar.warp.sync {};"
+    body = "setp.lt.u32 %p1, %me, 16;\n@%p1 bar.warp.sync {};"
     one_finding(run(body.format("0xFF"), zeros()), "warp_mask")
     clean(run(body.format("0xFFFF"), zeros()))
     # Those that meet may be at different places.
     clean(
         run(
-            "setp.lt.u32 %p1, %tid, 16;\n@%p1 bra LOW;\nbar.warp.sync -1;\nbra MET;\n"
+            "setp.lt.u32 %p1, %me, 16;\n@%p1 bra LOW;\nbar.warp.sync -1;\nbra MET;\n"
             "LOW:\nbar.warp.sync -1;\nMET:\nbar.sync 0;",
             zeros(),
         )
@@ -148,8 +146,8 @@ st.shared.u32 [%r9+8], 7;
 {release}
 END:
 """
-INIT = "setp.eq.u32 %p2, %tid, 0; @%p2 st.shared.u32 [%r9], 0; bar.sync 0;\n"
-ONE_EACH = "and.b32 %r7, %tid, 31; setp.ne.u32 %p3, %r7, 0; @%p3 ret;\n"
+INIT = "setp.eq.u32 %p2, %me, 0; @%p2 st.shared.u32 [%r9], 0; bar.sync 0;\n"
+ONE_EACH = "and.b32 %r7, %me, 31; setp.ne.u32 %p3, %r7, 0; @%p3 ret;\n"
 LOOKS = {
     "volatile": "ld.volatile.shared.u32 %r3, [%r9];",
     "atomic": "atom.shared.add.u32 %r3, [%r9], 0;",
@@ -213,7 +211,7 @@ def test_a_flag_tells_what_its_thread_did_alone():
         + WRITE.replace("[%r8]", "[%r8+64]")
         + "{}"
         + (
-            "and.b32 %r7, %tid, 31; setp.ne.u32 %p3, %r7, 0; @%p3 bra END;\n"
+            "and.b32 %r7, %me, 31; setp.ne.u32 %p3, %r7, 0; @%p3 bra END;\n"
             "@%p0 bra TELL;\nWAIT:\nld.acquire.cta.shared.u32 %r3, [%r9]; "
             "setp.eq.u32 %p1, %r3, 0;\n@%p1 bra WAIT;\nld.shared.u32 %r2, [%r9+80];\nbra END;\n"
             "TELL:\nst.release.cta.shared.u32 [%r9], 1;\nEND:\n"
@@ -240,7 +238,7 @@ def test_locks_between_the_warps_of_a_block():
         init = (
             ""
             if space == "global"
-            else ("setp.eq.u32 %p2, %tid, 0; @%p2 st.shared.v2.u32 [%r9], {0, 0}; bar.sync 0;\n")
+            else ("setp.eq.u32 %p2, %me, 0; @%p2 st.shared.v2.u32 [%r9], {0, 0}; bar.sync 0;\n")
         )
         out = {"who": init + ONE_EACH, "space": space, "lock": lock}
         for leave in (
@@ -292,7 +290,7 @@ def test_the_last_warp_sums_up():
 def test_many_locks_and_barriers_between():
     """More places than are told apart, and flags that were set before a barrier of all."""
     body = (
-        "mov.u32 %r4, 0;\nMORE:\nshl.b32 %r5, %r4, 7; mad.lo.u32 %r5, %tid, 4, %r5; "
+        "mov.u32 %r4, 0;\nMORE:\nshl.b32 %r5, %r4, 7; mad.lo.u32 %r5, %me, 4, %r5; "
         "cvt.u64.u32 %q1, %r5; add.u64 %q1, %q0, %q1; membar.gl;\n"
         "atom.global.exch.b32 %r6, [%q1], 1;\n{}"
         "add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 200;\n@%p1 bra MORE;\n"
@@ -304,11 +302,11 @@ def test_many_locks_and_barriers_between():
 # Copies that are not waited for.
 
 COPY = "cp.async.ca.shared.global [%r8], [%q5], 4;\n"
-FROM = "mad.wide.u32 %q5, %tid, 4, %q0;\n"
+FROM = "mad.wide.u32 %q5, %me, 4, %q0;\n"
 
 
 def test_copies_are_waited_for():
-    other = read("xor.b32 %r1, %tid, 33;")
+    other = read("xor.b32 %r1, %me, 33;")
     commit, meet = "cp.async.commit_group;\n", "bar.sync 0;\n"
     for wait in "cp.async.wait_all;\n", commit + "cp.async.wait_group 0;\n":
         right(FROM + COPY + wait + meet + other)
@@ -324,7 +322,7 @@ def test_copies_are_waited_for():
         races(FROM + COPY + wait + "st.shared.u32 [%r8], 1;\n")
     # Nobody looks, and the next block has shared memory of its own.
     right(FROM + COPY, grid=4)
-    right(FROM + "setp.eq.u32 %p1, %ctaid, 0;\n@%p1 " + COPY + "@!%p1 " + WRITE, grid=2)
+    right(FROM + "setp.eq.u32 %p1, %block, 0;\n@%p1 " + COPY + "@!%p1 " + WRITE, grid=2)
 
 
 def test_copies_in_two_stages():
@@ -332,7 +330,7 @@ def test_copies_in_two_stages():
     body = (
         FROM + COPY + "cp.async.commit_group;\ncp.async.ca.shared.global [%r8+256], [%q5], 4;\n"
         "cp.async.commit_group;\ncp.async.wait_group {};\nbar.sync 0;\n"
-        + read("xor.b32 %r1, %tid, 33;")
+        + read("xor.b32 %r1, %me, 33;")
         + "{}"
     )
     right(body.format(1, ""))
@@ -343,7 +341,7 @@ def test_copies_in_two_stages():
 
 def test_copies_of_16_bytes_and_of_bytes_used_singly():
     body = (
-        "mad.wide.u32 %q5, %tid, 16, %q0; mad.lo.u32 %r8, %tid, 16, %r9;\n"
+        "mad.wide.u32 %q5, %me, 16, %q0; mad.lo.u32 %r8, %me, 16, %r9;\n"
         "cp.async.cg.shared.global [%r8], [%q5], 16;\n{}ld.shared.u8 %h0, [%r8+13];\n"
         "ld.shared.v4.u32 {{%r1, %r2, %r3, %r4}}, [%r8];\n"
     )

@@ -39,6 +39,8 @@ def test_refusals_name_line_and_instruction():
     refused("add.s32 %r0, %r1;", "3 operands")
     refused("add.s32 %r0, %r1, %q1;", "%q1", "64 bits")
     refused("add.s32 %r0, %r1, %nothing;", "%nothing")
+    refused("mov.u32 %r0, %r1.x;", "'%r1' has no such component")
+    refused(".reg .u32 %tid; mov.u32 %tid, %tid.x;", "'%tid' has no such component")
     refused("bra NOWHERE;", "NOWHERE")
     refused("cp.async.bulk.shared::cluster.global [%r0], [%q0], 16;", "bulk")
     refused("mbarrier.init.shared.b64 [%r0], 1;", "mbarrier.init")

@@ -92,15 +92,15 @@ ModulePtr kernel_of(const std::string &body, const std::string &before = {}) {
 )" + before + R"(
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 more)
 {
-.reg .pred %p<4>; .reg .b32 %r<8>, %i, %tid, %block, %n; .reg .b64 %q<12>;
+.reg .pred %p<4>; .reg .b32 %r<8>, %i, %me, %block, %n; .reg .b64 %q<12>;
 .shared .align 4 .b8 row[256];
-mov.u32 %tid, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %i, %block, 64, %tid;
+mov.u32 %me, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %i, %block, 64, %me;
 ld.param.u64 %q0, [in]; ld.param.u64 %q1, [out]; ld.param.u64 %q2, [more];
 mad.wide.u32 %q3, %i, 4, %q0; mad.wide.u32 %q4, %i, 4, %q1; mad.wide.u32 %q5, %i, 4, %q2;
 ld.global.u32 %r0, [%q3]; mov.u32 %n, 0;
 AGAIN: add.u32 %n, %n, 1; mad.lo.u32 %r0, %r0, 5, %n; setp.lt.u32 %p0, %n, 220;
 @%p0 bra AGAIN;
-mov.u32 %r1, row; mad.lo.u32 %r2, %tid, 4, %r1; st.shared.u32 [%r2], %r0; bar.sync 0;
+mov.u32 %r1, row; mad.lo.u32 %r2, %me, 4, %r1; st.shared.u32 [%r2], %r0; bar.sync 0;
 xor.b32 %r2, %r2, 252; ld.shared.u32 %r0, [%r2];
 )" + body + "\nret;\n}\n");
 }
@@ -228,7 +228,7 @@ NEXT: setp.ne.u32 %p1, %r3, 40; @%p1 bra LATE; ld.global.u8 %r4, [%q5];
 LATE: setp.lt.u32 %p1, %block, 160; @%p1 bra EARLY; ld.global.u16 %r4, [%q5]; trap;
 EARLY: setp.ne.u32 %p1, %block, 150; @%p1 bra GOOD; mov.u32 %n, 0;
 MORE: add.u32 %n, %n, 1; setp.lt.u32 %p1, %n, 300000; @%p1 bra MORE;
-setp.lt.u32 %p1, %tid, 9; @%p1 bra GOOD; mov.u32 %r3, 0; st.shared.u32 [%r3+4096], %r0;
+setp.lt.u32 %p1, %me, 9; @%p1 bra GOOD; mov.u32 %r3, 0; st.shared.u32 [%r3+4096], %r0;
 GOOD: st.global.u32 [%q4], %r0;)");
   for (int times = 0; times < 3; ++times) {
     const Outcome outcome = must_be_same(*module);
