@@ -133,7 +133,7 @@ template <class T>
 struct Sad {
   T operator()(T a, T b, T c) const { return Add<T>{}(c, a < b ? Sub<T>{}(b, a) : Sub<T>{}(a, b)); }
 };
-// What is not defined is what GPUs give: all bits set, and the dividend.
+// What is not defined is what GPUs give, all bits set.
 template <class T>
 struct Div {
   T operator()(T a, T b) const {
@@ -146,7 +146,7 @@ struct Div {
 template <class T>
 struct Rem {
   T operator()(T a, T b) const {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(~T{});
     if constexpr (std::is_signed_v<T>)
       if (b == -1) return 0;
     return static_cast<T>(a % b);

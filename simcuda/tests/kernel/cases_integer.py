@@ -30,7 +30,7 @@ def truncated_div(a, b, bits):
 
 
 def truncated_rem(a, b, bits):
-    return a if b == 0 else a - b * truncated_div(a, b, bits)
+    return -1 if b == 0 else a - b * truncated_div(a, b, bits)
 
 
 def integer_cases():

@@ -32,7 +32,7 @@ OPERATIONS = {
     "mad.lo.s32": lambda a, b, c: a * b + c & M32,
     "mad.wide.u32": lambda a, b, c: a * b + c & M64,
     "div.u32": lambda a, b: a // b if b else M32,
-    "rem.u32": lambda a, b: a % b if b else a,
+    "rem.u32": lambda a, b: a % b if b else M32,
     "min.s32": lambda a, b: min(s32(a), s32(b)) & M32,
     "max.u32": max,
     "and.b32": lambda a, b: a & b,
