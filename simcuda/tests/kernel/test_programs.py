@@ -107,8 +107,8 @@ class Writer:
                 self.random.choice(
                     [
                         f"cvt.rn.f32.u32 {self.f()}, {self.r()};",
-                        f"add.f32 {self.f()}, {self.f()}, {self.f()};",
-                        f"mul.f32 {self.f()}, {self.f()}, 0f3F2AAAAB;",
+                        f"add.rn.f32 {self.f()}, {self.f()}, {self.f()};",
+                        f"mul.rn.f32 {self.f()}, {self.f()}, 0f3F2AAAAB;",
                         f"fma.rn.f32 {self.f()}, {self.f()}, {self.f()}, {self.f()};",
                         f"mov.b32 {self.r()}, {self.f()};",
                     ]
