@@ -50,10 +50,10 @@ void run(Warp &w, const Instruction &i, std::uint32_t mask) {
     for (unsigned n = 0; n < 32 / bits; ++n) {
       std::int32_t value =
           applied<op>(part<bits>(a[k], n, how.a_signed), part<bits>(b[k], n, how.b_signed));
+      // Before it is cut to its part.
+      sum += static_cast<std::uint32_t>(value);
       if (how.saturate) value = value < least ? least : value > most ? most : value;
-      const std::uint32_t low = static_cast<std::uint32_t>(value) & ((1u << bits) - 1);
-      packed |= low << (bits * n);
-      sum += static_cast<std::uint32_t>(part<bits>(low, 0, how.to_signed));
+      packed |= (static_cast<std::uint32_t>(value) & ((1u << bits) - 1)) << (bits * n);
     }
     return how.sum ? sum : packed;
   });
@@ -97,6 +97,7 @@ bool select_video(Lowering &l) {
     l.out.option = is_signed;
     l.out.flag = l.take("sat");
     l.out.atomic = l.take("add");
+    if (l.out.flag && l.out.atomic) l.refuse("there is no .sat with .add");
     l.bind(Type::b32, {Type::b32, Type::b32, Type::b32});
     l.out.run = parts == '2' ? run_of<16>(op) : run_of<8>(op);
     return true;
