@@ -129,6 +129,7 @@ struct Szext {
 };
 struct Fns {
   std::uint32_t operator()(std::uint32_t mask, std::uint32_t base, std::int32_t offset) const {
+    if (offset == INT32_MIN) return 0;  // by what ptxas makes of it
     if (base > 31) return ~0u;
     if (offset == 0) return mask >> base & 1 ? base : ~0u;
     const int step = offset > 0 ? 1 : -1;

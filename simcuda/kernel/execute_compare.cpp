@@ -408,7 +408,7 @@ bool is_of_class(T value, unsigned which) {
     case 3:
       return std::isnan(value);
     case 4:
-      return std::isnormal(value);
+      return std::isnormal(value) || value == 0;
     default:
       return std::fpclassify(value) == FP_SUBNORMAL;
   }

@@ -203,7 +203,8 @@ double integer_to_double(Wide value, Type from, Rounding rounding) {
 // With the lower 13 bits of an f32 gone.
 std::uint32_t to_tf32(float value, Rounding rounding, bool away) {
   std::uint32_t bits = bits_of_float(value);
-  if (value != value) return 0x7FFFFFFF;
+  // By .rna NaN may become infinity.
+  if (value != value) return (away ? bits : 0x7FFFFFFF) & ~0x1FFFu;
   if ((bits & 0x7F800000) == 0x7F800000) return bits;
   const std::uint32_t rest = bits & 0x1FFF;
   bits &= ~0x1FFFu;

@@ -65,13 +65,18 @@ struct Same {
     return a;
   }
 };
+// NaN of 64 bits passes as it is, but quiet.
 struct Abs {
   float operator()(float a) const { return float_of(bits_of_float(a) & 0x7FFFFFFF); }
-  double operator()(double a) const { return double_of(bits_of_double(a) & ~(1ull << 63)); }
+  double operator()(double a) const {
+    return a == a ? double_of(bits_of_double(a) & ~(1ull << 63)) : quiet(a);
+  }
 };
 struct Neg {
   float operator()(float a) const { return float_of(bits_of_float(a) ^ 0x80000000); }
-  double operator()(double a) const { return double_of(bits_of_double(a) ^ 1ull << 63); }
+  double operator()(double a) const {
+    return a == a ? double_of(bits_of_double(a) ^ 1ull << 63) : quiet(a);
+  }
 };
 // NaN loses, and -0 is less than 0.
 template <bool least>
@@ -108,7 +113,7 @@ struct CopySign {
 };
 
 // An operation with what its modifiers ask for.
-template <class Op, class T, bool ftz, bool sat, bool one_nan = true>
+template <class Op, class T, bool ftz, bool sat>
 struct With {
   static T in(T value) {
     if constexpr (ftz) return flushed(value);
@@ -117,7 +122,7 @@ struct With {
   static T done(T value) {
     if constexpr (sat) {
       value = saturated(value);
-    } else if constexpr (std::is_same_v<T, float> && one_nan) {
+    } else if constexpr (std::is_same_v<T, float>) {
       value = canonical(value);
     }
     if constexpr (ftz) value = flushed(value);
@@ -212,8 +217,7 @@ void select_sign(Lowering &l) {
   if (type == Type::f64 && !ftz)
     l.out.run = unary<With<Op, double, false, false>, double, double>;
   else if (type == Type::f32)
-    l.out.run = ftz ? unary<With<Op, float, true, false, false>, float, float>
-                    : unary<With<Op, float, false, false, false>, float, float>;
+    l.out.run = of_single<Op, 1>(ftz, false, false);
   else
     l.refuse_type(type);
 }

@@ -94,11 +94,15 @@ struct Extreme {
 };
 template <class F>
 struct Neg {
-  static Half of(Half a, Half, Half, std::uint16_t wants) { return in<F>(a, wants) ^ 0x8000; }
+  static Half of(Half a, Half, Half, std::uint16_t wants) {
+    return is_nan<F>(a) ? 0x7FFF : in<F>(a, wants) ^ 0x8000;
+  }
 };
 template <class F>
 struct Abs {
-  static Half of(Half a, Half, Half, std::uint16_t wants) { return in<F>(a, wants) & 0x7FFF; }
+  static Half of(Half a, Half, Half, std::uint16_t wants) {
+    return is_nan<F>(a) ? 0x7FFF : in<F>(a, wants) & 0x7FFF;
+  }
 };
 
 template <class Op>

@@ -56,8 +56,7 @@ void coarse(Warp &w, const Instruction &i, std::uint32_t mask) {
     return (bits & 0x7FF0000000000000) == 0 ? bits & 0x8000000000000000 : bits;
   };
   each_active(mask, [=](unsigned k) {
-    const double given = double_of(a[k]);
-    const double value = given != given ? given : Op::of(double_of(kept(a[k])));
+    const double value = Op::of(double_of(kept(a[k])));
     d[k] = value != value ? 0x7FFFFFFF00000000 : kept(bits_of_double(value));
   });
 }

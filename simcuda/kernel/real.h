@@ -31,6 +31,11 @@ inline float canonical(float value) {
   return float_of(value == value ? bits_of_float(value) : 0x7FFFFFFF);
 }
 
+// A NaN that passes through keeps its bits but this one.
+inline double quiet(double nan) {
+  return double_of(bits_of_double(nan) | std::uint64_t{1} << 51);
+}
+
 // 0 to 1; NaN is 0.
 inline float saturated(float value) {
   const float above = value > 0 ? value : 0;

@@ -92,7 +92,7 @@ def compare_cases():
                     "infinite": value == INFINITY,
                     "number": number,
                     "notanumber": not number,
-                    "normal": number and value not in (INFINITY, 0) and not subnormal,
+                    "normal": number and value != INFINITY and not subnormal,  # zero is
                     "subnormal": subnormal,
                 }[what]
             )

@@ -39,6 +39,13 @@ class Format:
     def flush(self, bits):
         return bits & self.sign if bits & self.infinity == 0 else bits
 
+    def quiet(self, bits):
+        """What becomes of a NaN that passes through: of 64 bits it is kept, but for the highest
+        bit of its fraction. Of those that are shorter there is one."""
+        if not self.is_nan(bits):
+            return bits
+        return bits | 1 << (self.fraction - 1) if self.bits == 64 else self.nan
+
     def round(self, value, mode="rn", zero_negative=False, sticky=0):
         """The bits of a fraction. `sticky` says that the exact value is a little larger (1) or
         smaller (-1) in magnitude than `value`, which is not representable then."""
