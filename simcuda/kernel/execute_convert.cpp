@@ -200,6 +200,13 @@ double integer_to_double(Wide value, Type from, Rounding rounding) {
   return made;
 }
 
+// With .ftz: zero if it is below the least normal number when it is rounded to 24 digits.
+float round_and_flush(double value, Rounding rounding) {
+  const float made = round_to_float(value, rounding);
+  const bool small = std::fabs(round_to_float(value * 0x1p64, rounding)) < 0x1p-62f;
+  return small ? std::copysign(0.0f, made) : made;
+}
+
 // With the lower 13 bits of an f32 gone.
 std::uint32_t to_tf32(float value, Rounding rounding, bool away) {
   std::uint32_t bits = bits_of_float(value);
@@ -223,8 +230,9 @@ Wide to_real(double value, const How &how) {
     case Type::f64:
       return bits_of_double(value);
     case Type::f32: {
-      const float made = canonical(round_to_float(value, how.rounding));
-      return bits_of_float(how.wants & flush ? flushed(made) : made);
+      const bool wants_flush = how.wants & flush;
+      return bits_of_float(canonical(wants_flush ? round_and_flush(value, how.rounding)
+                                                 : round_to_float(value, how.rounding)));
     }
     case Type::f16: {
       std::uint16_t made = to_half(value, how.rounding);
@@ -286,8 +294,7 @@ template <bool ftz>
 void f64_to_f32(Warp &w, const Instruction &i, std::uint32_t mask) {
   const double *a = aligned(w.lanes<double>(i.a));
   put(w.lanes<float>(i.d), mask, [=](unsigned k) {
-    const float made = canonical(static_cast<float>(a[k]));
-    return ftz ? flushed(made) : made;
+    return canonical(ftz ? round_and_flush(a[k], Rounding::nearest) : static_cast<float>(a[k]));
   });
 }
 void f16_to_f32(Warp &w, const Instruction &i, std::uint32_t mask) {

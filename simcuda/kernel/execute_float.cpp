@@ -9,6 +9,11 @@
 namespace simcuda::kernel::SIMCUDA_LANES {
 namespace {
 
+// With .ftz a result is zero that is below the least normal number when it is rounded to 24 digits.
+// Subnormal numbers have fewer, so what has been rounded as one may have come up to that number:
+// for operations that can be inexact there `scaled` has the result 2^64 times as large.
+constexpr float least_normal = 0x1p-126f, scale = 0x1p64f;
+
 struct Add {
   template <class T>
   T operator()(T a, T b) const {
@@ -26,12 +31,14 @@ struct Mul {
   T operator()(T a, T b) const {
     return a * b;
   }
+  static float scaled(float a, float b) { return a * scale * b; }
 };
 struct Div {
   template <class T>
   T operator()(T a, T b) const {
     return a / b;
   }
+  static float scaled(float a, float b) { return a * scale / b; }
 };
 // Where the divisor's reciprocal would be subnormal, hardware has 0 for it.
 struct DivApprox {
@@ -46,12 +53,14 @@ struct Fma {
   T operator()(T a, T b, T c) const {
     return std::fma(a, b, c);
   }
+  static float scaled(float a, float b, float c) { return std::fma(a * scale, b, c * scale); }
 };
 struct Rcp {
   template <class T>
   T operator()(T a) const {
     return 1 / a;
   }
+  static float scaled(float a) { return scale / a; }
 };
 struct Sqrt {
   template <class T>
@@ -128,9 +137,19 @@ struct With {
     if constexpr (ftz) value = flushed(value);
     return value;
   }
-  T operator()(T a) const { return done(Op{}(in(a))); }
-  T operator()(T a, T b) const { return done(Op{}(in(a), in(b))); }
-  T operator()(T a, T b, T c) const { return done(Op{}(in(a), in(b), in(c))); }
+  template <class... Ts>
+  static T of(Ts... sources) {
+    T value = Op{}(sources...);
+    if constexpr (ftz && requires { Op::scaled(sources...); }) {
+      const bool small = std::fabs(value) == least_normal &&
+                         std::fabs(Op::scaled(sources...)) < least_normal * scale;
+      value = small ? std::copysign(T{}, value) : value;
+    }
+    return done(value);
+  }
+  T operator()(T a) const { return of(in(a)); }
+  T operator()(T a, T b) const { return of(in(a), in(b)); }
+  T operator()(T a, T b, T c) const { return of(in(a), in(b), in(c)); }
 };
 
 template <class Op, class T, unsigned sources>

@@ -9,15 +9,18 @@ namespace {
 
 using Half = std::uint16_t;
 
+// What is rounded to the least normal number, if to as many digits as that has, begins at `least`.
 struct F16 {
   static double value(Half half) { return half_to_float(half); }
   static Half made(double value) { return to_half(value); }
   static constexpr Half one = 0x3C00, exponent = 0x7C00;
+  static constexpr double least = 0x1p-14 - 0x1p-26;
 };
 struct Bf16 {
   static double value(Half half) { return bhalf_to_float(half); }
   static Half made(double value) { return to_bhalf(value); }
   static constexpr Half one = 0x3F80, exponent = 0x7F80;
+  static constexpr double least = 0x1p-126 - 0x1p-135;
 };
 
 struct Add {
@@ -49,13 +52,14 @@ Half in(Half half, std::uint16_t wants) {
 }
 
 template <class F>
-Half done(Half half, std::uint16_t wants) {
+Half done(double value, std::uint16_t wants) {
+  if (wants & wants_ftz && std::fabs(value) < F::least) value = std::copysign(0.0, value);
+  const Half half = F::made(value);
   if (wants & wants_sat) {
     if (is_nan<F>(half) || half & 0x8000) return 0;
     if (half > F::one) return F::one;
   }
   if (wants & wants_relu && half & 0x8000 && !is_nan<F>(half)) return 0;
-  if (wants & wants_ftz && (half & F::exponent) == 0) return half & 0x8000;
   return half;
 }
 
@@ -63,7 +67,7 @@ template <class F, class Op>
 struct Two {
   static Half of(Half a, Half b, Half, std::uint16_t wants) {
     const double value = Op::of(F::value(in<F>(a, wants)), F::value(in<F>(b, wants)));
-    return done<F>(F::made(value), wants);
+    return done<F>(value, wants);
   }
 };
 template <class F>
@@ -71,7 +75,7 @@ struct Fma {
   static Half of(Half a, Half b, Half c, std::uint16_t wants) {
     const double value = fused_to_odd(F::value(in<F>(a, wants)), F::value(in<F>(b, wants)),
                                       F::value(in<F>(c, wants)));
-    return done<F>(F::made(value), wants);
+    return done<F>(value, wants);
   }
 };
 template <class F, bool least>

@@ -153,8 +153,7 @@ def convert_floats(to, source):
 
             def flushed(a, m=mode or "rn"):
                 a = source.flush(a) if source is exact.F32 else a
-                out = convert_value(to, source, a, m)
-                return to.flush(out) if to is exact.F32 else out
+                return convert_value(exact.Flushing(to) if narrows else to, source, a, m)
 
             yield Case(
                 f"cvt{dotted}.ftz.{to.name}.{source.name} {{0}}, {{1}};",
@@ -164,6 +163,18 @@ def convert_floats(to, source):
                 near=near,
                 kinds=[source.name],
             )
+            if narrows:
+                # The least normal number of f32, and what is rounded to it with 23 to 26 digits.
+                least = 0x3810000000000000
+                below = [least - (1 << n) for n in range(27, 31)]
+                below = [each + i for each in (least, *below) for i in (-1, 0, 1)]
+                yield Case(
+                    f"cvt{dotted}.ftz.{to.name}.{source.name} {{0}}, {{1}};",
+                    [to.bits],
+                    [source.bits],
+                    flushed,
+                    kinds=[[each | sign << 63 for each in below for sign in (0, 1)]],
+                )
 
 
 def packed_convert_cases():

@@ -7,19 +7,27 @@ import struct
 import exact
 from cases import MODES, Case, saturate
 
+# Whose products and quotients are hardly smaller than the least normal number of f32, or not.
+LITTLE = [0x800000, 0x800001, 0x800002, 0x80800000, 0x80800003]
+ALMOST_1 = [0x3F7FFFFC, 0x3F7FFFFD, 0x3F7FFFFE, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0xBF7FFFFE]
+ADDED = [0, 0x800000, 0x80800000, 0x80000000, 0x800001]
+LITTLE_HALVES = [0x400, 0x401, 0x402, 0x8401]
+ALMOST_1_HALVES = [0x3BFC, 0x3BFD, 0x3BFE, 0x3BFF, 0xBBFE, 0x3C00]
 
-def float_case(form, op, function, sources, modifiers, mode="rn"):
+
+def float_case(form, op, function, sources, modifiers, mode="rn", kinds=None):
     ftz, sat = ".ftz" in modifiers, ".sat" in modifiers
+    results = exact.Flushing(form) if ftz else form
 
     def expected(*values):
         if ftz:
             values = [form.flush(value) for value in values]
-        out = function(form, *values, mode)
+        out = function(results, *values, mode)
         if sat:
             out = saturate(form, out)
         elif form.is_nan(out):
             out = form.nan
-        return form.flush(out) if ftz else out
+        return out
 
     def near(value, *values):
         return form is exact.F64 and form.is_nan(value) and form.is_nan(expected(*values))
@@ -31,7 +39,7 @@ def float_case(form, op, function, sources, modifiers, mode="rn"):
         [form.bits] * sources,
         expected,
         near=near,
-        kinds=[form.name] * sources,
+        kinds=kinds or [form.name] * sources,
     )
 
 
@@ -52,6 +60,12 @@ def float_cases():
             for ftz in ("", ".ftz"):
                 for sat in ("", ".sat"):
                     yield float_case(f32, op, function, sources, f".{mode}{ftz}{sat}", mode)
+            if op in ("mul", "fma"):
+                kinds = [LITTLE, ALMOST_1, ADDED][:sources]
+                yield float_case(f32, op, function, sources, f".{mode}.ftz", mode, kinds)
+                if op == "fma":  # nothing but what is added
+                    kinds = [[0x1A000000, 0x9A000000], [0x19000000, 0x19800000], ADDED]
+                    yield float_case(f32, op, function, sources, f".{mode}.ftz", mode, kinds)
             yield float_case(f64, op, function, sources, f".{mode}", mode)
         if op != "fma":
             yield float_case(f32, op, function, sources, "")
@@ -159,16 +173,20 @@ def half_cases():
             for suffix in suffixes:
 
                 def expected(*values, f=form, g=function, s=suffix):
+                    results = f
                     if ".ftz" in s:
-                        values = [f.flush(value) for value in values]
-                    out = g(f, *values, "rn")
+                        results, values = exact.Flushing(f), [f.flush(value) for value in values]
+                    out = g(results, *values, "rn")
                     if ".sat" in s:
                         out = saturate(f, out)
                     elif ".relu" in s and not f.is_nan(out) and out & f.sign:
                         out = 0
-                    return f.flush(out) if ".ftz" in s else out
+                    return out
 
                 yield from single_and_pair(form, op + suffix, sources, expected)
+                if ".ftz" in suffix and op in ("mul", "fma.rn"):
+                    kinds = [LITTLE_HALVES, ALMOST_1_HALVES, [0, 0x8000]][:sources]
+                    yield from single_and_pair(form, op + suffix, sources, expected, kinds)
         for op in ("min", "max"):
             for nan in ("", ".NaN"):
                 yield from single_and_pair(
@@ -181,10 +199,14 @@ def half_cases():
             yield from single_and_pair(form, op, 1, lambda a, f=form, o=op: with_sign(f, o, a))
 
 
-def single_and_pair(form, op, sources, expected):
+def single_and_pair(form, op, sources, expected, kinds=None):
     operands = ", ".join(f"{{{i}}}" for i in range(1 + sources))
     yield Case(
-        f"{op}.{form.name} {operands};", [16], [16] * sources, expected, kinds=[form.name] * sources
+        f"{op}.{form.name} {operands};",
+        [16],
+        [16] * sources,
+        expected,
+        kinds=kinds or [form.name] * sources,
     )
 
     def pair(*values):
@@ -196,7 +218,8 @@ def single_and_pair(form, op, sources, expected):
         [32],
         [32] * sources,
         pair,
-        kinds=[form.name + "x2"] * sources,
+        kinds=[[a | b << 16 for a in each for b in each] for each in kinds or ()]
+        or [form.name + "x2"] * sources,
     )
 
 

@@ -75,6 +75,21 @@ class Format:
         return bits | (self.sign if negative else 0)
 
 
+class Flushing(Format):
+    """Where results that are too small for a normal number are zero. Which ones are is seen when
+    they have been rounded as if exponents had no end: to all digits, not to a subnormal's."""
+
+    def __init__(self, form):
+        super().__init__(form.name, form.bits - form.fraction - 1, form.fraction, form.nan)
+        self.endless = Format(form.name, 16, form.fraction, None)
+
+    def round(self, value, mode="rn", zero_negative=False, sticky=0):
+        _, rounded = self.endless.parts(self.endless.round(value, mode, zero_negative, sticky))
+        if 0 < abs(rounded) < Fraction(2) ** (1 - self.bias):
+            return self.sign if value < 0 else 0
+        return super().round(value, mode, zero_negative, sticky)
+
+
 def _floor_log2(value):
     power = value.numerator.bit_length() - value.denominator.bit_length()
     if Fraction(2) ** power > value:
