@@ -52,12 +52,17 @@ def compare_cases():
                 kinds=[*kinds, None],
             )
         for to, yes in (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000)):
+            if to == "f32" and name in ("f16", "bf16"):
+                continue
+            # ptxas has it set as 16 bits, or as an integer, and converts that.
+            converted = to == "f32" or bits == 16
             yield Case(
                 f"set.{hows[-1]}.{to}.{name} {{0}}, {{1}}, {{2}};",
                 [32],
                 [bits] * 2,
                 lambda a, b, y=yes, n=name, h=hows[-1]: y if compare(h, n, a, b) else 0,
                 kinds=kinds,
+                loses_guard=converted,
             )
     for how in ORDERED + UNORDERED:
         yield Case(
@@ -104,4 +109,5 @@ def compare_cases():
                 [form.bits],
                 lambda a, w=what, g=belongs: g(a, w),
                 kinds=[name],
+                loses_guard=True,
             )

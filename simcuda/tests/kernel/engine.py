@@ -7,6 +7,7 @@ import os
 import pathlib
 import struct
 
+BY_PTXAS = False
 _room = 1 << 22
 
 

@@ -105,6 +105,8 @@ def check(case, rows):
             expected = (expected,)
         for i, bits in enumerate(case.results):
             for guarded in (False, True):
+                if guarded and n % 2 == 0 and case.loses_guard and engine.BY_PTXAS:
+                    continue
                 wanted = KEPT[bits] if guarded and n % 2 == 0 else expected[i]
                 value = got[i + guarded * outputs][n]
                 fits = value == wanted

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 
+BY_PTXAS = True  # with its faults
 cuda = ctypes.CDLL("libcuda.so.1")
 INFO_LOG, INFO_LOG_SIZE, ERROR_LOG, ERROR_LOG_SIZE = 3, 4, 5, 6
 MAJOR, MINOR = 75, 76
