@@ -278,6 +278,7 @@ void select_setp(Lowering &l) {
   l.out.d = l.write(0, Type::pred);
   l.out.e = l.scratch();
   if (to.second >= 0) {
+    if (type == Type::f16 || type == Type::bf16) l.refuse("only pairs have two results here");
     Operand second = to;
     second.index = to.second;
     l.out.e = l.write(second, Type::pred);
@@ -304,6 +305,7 @@ void select_set(Lowering &l) {
       l.out.immediate = 0xFFFFFFFF;
       break;
     case Type::f32:
+      if (type == Type::f16 || type == Type::bf16) l.refuse_type(type);
       l.out.immediate = 0x3F800000;
       break;
     case Type::f16x2:

@@ -421,6 +421,11 @@ void select_pack(Lowering &l) {
   }
 }
 
+bool holds_all(Type to, Type from) {
+  if (is_signed(to) == is_signed(from)) return bits_of(to) >= bits_of(from);
+  return is_signed(to) && bits_of(to) > bits_of(from);
+}
+
 void select_cvt(Lowering &l) {
   if (l.take("pack")) return select_pack(l);
   How how{};
@@ -462,6 +467,11 @@ void select_cvt(Lowering &l) {
   for (Type type : {how.to, how.from})
     if (!simple(type)) l.refuse_type(type);
   if (away) l.refuse(".rna is only with .tf32");
+  for (auto [one, other] : {std::pair{how.to, how.from}, std::pair{how.from, how.to}})
+    if (one == Type::bf16 && is_integer(other) && bits_of(other) == 8) l.refuse_type(other);
+  if (how.wants & saturate && is_integer(how.to) && is_integer(how.from) &&
+      holds_all(how.to, how.from))
+    l.refuse("there is nothing for .sat to do");
   const bool to_real_type = is_real(how.to), from_real = is_real(how.from);
   if (from_real && !to_real_type && integral == Rounding::none)
     l.refuse("it wants a rounding mode to an integer");

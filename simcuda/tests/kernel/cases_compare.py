@@ -37,13 +37,14 @@ def compare_cases():
                 f = {"and": lambda x: x & c, "or": lambda x: x | c, "xor": lambda x: x ^ c}[o]
                 return f(t), f(1 - t)
 
-            yield Case(
-                f"setp.{how}.{op}.{name} {{0}}|{{1}}, {{2}}, {{3}}, {{4}};",
-                [1, 1],
-                [bits, bits, 1],
-                combined,
-                kinds=[*kinds, None],
-            )
+            if name not in ("f16", "bf16"):  # which have two results only as pairs
+                yield Case(
+                    f"setp.{how}.{op}.{name} {{0}}|{{1}}, {{2}}, {{3}}, {{4}};",
+                    [1, 1],
+                    [bits, bits, 1],
+                    combined,
+                    kinds=[*kinds, None],
+                )
             yield Case(
                 f"setp.{how}.{op}.{name} {{0}}, {{1}}, {{2}}, !{{3}};",
                 [1],

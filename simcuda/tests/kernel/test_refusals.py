@@ -55,6 +55,22 @@ def test_refusals_name_line_and_instruction():
     refused("cvt.rn.satfinite.e4m3x2.f32 %r0, %f0, %f1;", "16 are expected")
 
 
+def test_what_ptxas_refuses():
+    refused("vadd4.s32.s32.s32.sat.add %r0, %r1, %r2, %r3;", ".sat with .add")
+    for to, source in (("s8", "s8"), ("s16", "u8"), ("u64", "u32"), ("s64", "s64")):
+        refused(f"cvt.sat.{to}.{source} %q1, %q2;", "nothing for .sat to do")
+    for text in ("cvt.sat.u8.s8", "cvt.sat.s8.u8", "cvt.sat.s64.u64", "cvt.sat.u64.s8"):
+        Module(program(f"{text} %q1, %q2;"))
+    for name in ("u8", "s8"):
+        refused(f"cvt.rn.bf16.{name} %h0, %h1;", f"type .{name}")
+        refused(f"cvt.rzi.{name}.bf16 %h0, %h1;", f"type .{name}")
+    for name in ("f16", "bf16"):
+        refused(f"setp.lt.{name} %p0|%p1, %h0, %h1;", "only pairs have two results")
+        refused(f"setp.nan.and.{name} %p0|%p1, %h0, %h1, %p2;", "only pairs have two results")
+        Module(program(f"setp.lt.{name}x2 %p0|%p1, %r0, %r1;"))
+        refused(f"set.lt.f32.{name} %f0, %h0, %h1;", f"type .{name}")
+
+
 REFUSED = {
     "textures and surfaces": [
         "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%q0, {%r0}];",
