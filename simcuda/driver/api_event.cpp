@@ -84,7 +84,7 @@ SIM_API CUresult cuEventCreate(CUevent *out, unsigned flags) {
 
 SIM_API CUresult cuEventDestroy_v2(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    auto event = s.driver.events.get(handle);
+    auto event = s.made_event(handle);
     s.driver.events.remove(handle);
     refuse_lost(s.driver.device(event->context->device));
   });

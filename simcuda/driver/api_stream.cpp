@@ -49,7 +49,7 @@ SIM_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int p
 
 SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    auto stream = s.driver.streams.get(handle);  // the default streams cannot be destroyed
+    auto stream = s.made_stream(handle);  // the default streams cannot be destroyed
     leave_capture(stream);
     // Its work still runs; nothing waits for it here.
     stream->destroyed = true;

@@ -210,8 +210,8 @@ void tell_stale(const Entry &entry) {
   char handle[24];
   std::snprintf(handle, sizeof handle, "0x%" PRIxPTR, stale);
   tell_of_call(base_name(entry),
-               std::string("is given stream ") + handle +
-                   ", which has been destroyed, or whose context has: a real driver may crash",
+               std::string("is given ") + thread.stale_of + ' ' + handle +
+                   ", which has been destroyed: a real driver may crash",
                thread.site);
 }
 

@@ -32,7 +32,7 @@ Entry &entry_of_symbol(const char *symbol);
 const char *base_name(const Entry &entry);
 // Keeps where this thread calls from, if reports or a trace are to say it. With no lock held.
 void find_site(const Entry &entry);
-// Reports that the call was given a stream which is destroyed. With no lock held.
+// Reports that the call was given what is destroyed. With no lock held.
 void tell_stale(const Entry &entry);
 // Counts the call; anything but SUCCESS is its result, and its work is not done.
 CUresult admit(Entry &entry, bool needs_driver);

@@ -271,16 +271,32 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
     if (!mine) mine = driver.new_stream(context, Stream::Kind::per_thread, 0, 0);
     return mine;
   }
-  const bool is_stale = !driver.streams.find(handle) && driver.handles.has_given(token);
-  if (is_stale) thread.stale = token;
-  auto found = driver.streams.get(handle);
+  auto found = made_stream(handle);
   if (!found->context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
   refuse_failed(*found->context);
   return found;
 }
 
+std::shared_ptr<Stream> Session::made_stream(CUstream handle) {
+  if (!driver.streams.find(handle)) note_stale("stream", reinterpret_cast<std::uintptr_t>(handle));
+  return driver.streams.get(handle);
+}
+
+std::shared_ptr<Event> Session::made_event(CUevent handle) {
+  // One that went with its context is refused by a real driver, too.
+  if (!driver.events.find(handle) && !driver.events.went_with_context(handle))
+    note_stale("event", reinterpret_cast<std::uintptr_t>(handle));
+  return driver.events.get(handle);
+}
+
+void Session::note_stale(const char *what, std::uintptr_t handle) {
+  if (!driver.handles.has_given(handle)) return;
+  thread.stale = handle;
+  thread.stale_of = what;
+}
+
 std::shared_ptr<Event> Session::event(CUevent handle) {
-  auto found = driver.events.get(handle);
+  auto found = made_event(handle);
   if (found->share && !found->share->alive()) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   return found;
 }

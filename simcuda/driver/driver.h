@@ -23,7 +23,8 @@ struct ThreadState {
   bool driver_thread = false;
   const char *call = "";  // the call in progress, by its base name,
   Site site = 0;          // and where it comes from
-  std::uintptr_t stale = 0;  // a stream that it was given, and that is destroyed
+  std::uintptr_t stale = 0;   // a handle that it was given of what is destroyed,
+  const char *stale_of = "";  // a stream, say
   StepPtr running;        // the host function that runs on this thread
   StepPtr last;           // what it did last, if races are looked for
 };
@@ -91,13 +92,14 @@ class Registry {
   }
   std::shared_ptr<Object> get(Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) const {
     auto object = find(handle);
-    if (!object) throw Refused{ended_.contains(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : otherwise};
+    if (!object) throw Refused{went_with_context(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : otherwise};
     return object;
   }
   void remove(Handle handle) {  // of an object that is here
     objects_.erase(handle);
     space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
   }
+  bool went_with_context(Handle handle) const { return ended_.contains(handle); }
   void end_with_context(Handle handle) {
     remove(handle);
     ended_.insert(handle);
@@ -210,6 +212,10 @@ class Session {
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
   std::shared_ptr<Event> event(CUevent handle);  // not one whose process has destroyed it
+  // These are not the default ones, and may be destroyed.
+  std::shared_ptr<Stream> made_stream(CUstream handle);
+  std::shared_ptr<Event> made_event(CUevent handle);
+  void note_stale(const char *what, std::uintptr_t handle);
 
   // These return the error of a context whose work fails meanwhile.
   // Waits for work, as a call that blocks the host does: the host goes on after it.

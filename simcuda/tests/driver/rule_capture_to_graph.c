@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: A capture can add to a graph that there is.
-// Source: cuda.h, cuStreamBeginCaptureToGraph
+// Rule: A capture can go into a graph of the client's, behind nodes of it.
+// Source: cuda.h, cuStreamBeginCaptureToGraph; what may be done meanwhile, and after one that is invalidated: to be checked on a GPU
 #include "driver_test.h"
 
 int main(void) {
@@ -24,9 +24,11 @@ int main(void) {
   MUST(cuMemsetD8Async(data, 0, 1, stream));
   MUST(cuGraphCreate(&graph, 0));
   MUST(cuGraphAddEmptyNode(&root, graph, NULL, 0));
-  MUST(cuStreamBeginCaptureToGraph(stream, graph, &root, NULL, 1, GLOBAL));
+  MUST(cuStreamBeginCaptureToGraph(stream, graph, &root, NULL, 1, RELAXED));
   MUST(cuMemsetD8Async(data, 4, 1, stream));
-  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0) != SUCCESS, 1);
+  FOUND_STATUS("cuGraphInstantiate meanwhile", cuGraphInstantiateWithFlags(&exec, graph, 0),
+               SUCCESS);
+  FOUND_STATUS("cuGraphDestroy meanwhile", cuGraphDestroy(graph), ILLEGAL_STATE);
   MUST(cuStreamEndCapture(stream, &ended));
   MUST_BE(ended == graph, 1);
   MUST(cuGraphGetNodes(graph, NULL, &count));
@@ -38,5 +40,12 @@ int main(void) {
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemcpyDtoH(&value, data, 1));
   MUST_BE(value, 4);
+
+  // One that is invalidated takes the graph along.
+  MUST(cuStreamBeginCaptureToGraph(stream, graph, &root, NULL, 1, RELAXED));
+  MUST_BE(cuStreamQuery(stream), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuStreamEndCapture(stream, &ended), CAPTURE_INVALIDATED);
+  FOUND_STATUS("cuGraphGetNodes after one that is invalidated",
+               cuGraphGetNodes(graph, NULL, &count), INVALID_VALUE);
   return 0;
 }

@@ -12,7 +12,7 @@ int main(void) {
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuEventCreate(&event, 2));
   MUST(cuStreamBeginCapture(stream, RELAXED));
-  FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), CAPTURE_ISOLATION);
-  FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), SUCCESS);
+  FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), SUCCESS);
   return 0;
 }

@@ -12,8 +12,8 @@ int main(void) {
   CUevent event;
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuEventCreate(&event, 2));
-  FOUND_STATUS("external record", cuEventRecordWithFlags(event, stream, 1), INVALID_VALUE);
+  FOUND_STATUS("external record", cuEventRecordWithFlags(event, stream, 1), ILLEGAL_STATE);
   MUST(cuEventRecord(event, stream));
-  FOUND_STATUS("external wait", cuStreamWaitEvent(stream, event, 1), INVALID_VALUE);
+  FOUND_STATUS("external wait", cuStreamWaitEvent(stream, event, 1), ILLEGAL_STATE);
   return 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: What was made in a primary context before its reset is refused afterwards, and nothing
-// crashes.
+// Rule: What was made in a primary context before its reset is refused afterwards. Its streams are
+// left out: a real driver crashes.
 // Source: assumed; to be checked on a GPU
 #include "driver_test.h"
 
 #include <sys/wait.h>
 
-enum { QUERY, EVENT_QUERY, RECORD, FREE, FILL, SYNCHRONIZE, STREAM_CONTEXT, ID, CREATE, QUESTIONS };
+enum { EVENT_QUERY, FREE, FILL, SYNCHRONIZE, ID, CREATE, QUESTIONS };
 
 // Each in a process of its own: on a real driver some may end it.
 static void ask(int question) {
@@ -16,26 +16,17 @@ static void ask(int question) {
   USE_EVENTS;
   USE(cuDevicePrimaryCtxReset, 11000, CUdevice);
   USE(cuCtxSynchronize, 2000, void);
-  USE(cuStreamGetCtx, 9020, CUstream, CUcontext *);
   USE(cuCtxGetId, 12000, CUcontext, unsigned long long *);
-  CUstream stream, other;
+  CUstream other;
   CUevent event;
   CUdeviceptr data;
-  CUcontext of_stream;
   unsigned long long id;
-  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuEventCreate(&event, 2));
   MUST(cuMemAlloc(&data, 1));
   MUST(cuDevicePrimaryCtxReset(0));
   switch (question) {
-    case QUERY:
-      FOUND_STATUS("cuStreamQuery", cuStreamQuery(stream), INVALID_HANDLE);
-      break;
     case EVENT_QUERY:
-      FOUND_STATUS("cuEventQuery", cuEventQuery(event), INVALID_HANDLE);
-      break;
-    case RECORD:
-      FOUND_STATUS("cuEventRecord", cuEventRecord(event, stream), INVALID_HANDLE);
+      FOUND_STATUS("cuEventQuery", cuEventQuery(event), CONTEXT_IS_DESTROYED);
       break;
     case FREE:
       FOUND_STATUS("cuMemFree", cuMemFree(data), CONTEXT_IS_DESTROYED);
@@ -45,10 +36,6 @@ static void ask(int question) {
       break;
     case SYNCHRONIZE:
       FOUND_STATUS("cuCtxSynchronize", cuCtxSynchronize(), CONTEXT_IS_DESTROYED);
-      break;
-    case STREAM_CONTEXT:
-      FOUND_STATUS("cuStreamGetCtx of a stream", cuStreamGetCtx(stream, &of_stream),
-                   INVALID_HANDLE);
       break;
     case ID:
       FOUND_STATUS("cuCtxGetId", cuCtxGetId(context, &id), CONTEXT_IS_DESTROYED);

@@ -49,6 +49,8 @@ static Program random_program(uint64_t seed) {
     o->to = below(CELLS);
     o->value = i + 1;
     if (o->what == READ && reads == READS) o->what = FILL;
+    // A copy of a cell to itself is no single step: what is written in between may be lost.
+    if (o->what == COPY && o->from == o->to) o->to = (o->to + 1) % CELLS;
     // Mostly records of what was just begun, and waits of others for it.
     if (o->what == RECORD && i > 0 && below(4)) o->stream = p.operations[i - 1].stream;
     if (o->what == WAIT && recorded >= 0 && below(4)) {

@@ -192,7 +192,7 @@ static void check_captured(void) {
   MUST_BE(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, NO_MODE), INVALID_VALUE);
   MUST(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, RELAXED));
   MUST_BE(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, RELAXED) != 0, 1);
-  MUST_BE(cuGraphDestroy(graph), INVALID_VALUE);
+  MUST_BE(cuGraphDestroy(graph), ILLEGAL_STATE);
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
   MUST_BE(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph), NOT_SUPPORTED);
   MUST(cuStreamEndCapture(stream, &ended));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles of destroyed things are refused, and do not recur unless asked for.
+// Handles of destroyed things are refused, and do not recur unless asked for. Using one is a
+// finding: a real driver crashes.
 #include "driver_test.h"
 
 int main(int argc, char **argv) {
@@ -9,6 +10,7 @@ int main(int argc, char **argv) {
   USE_STREAMS;
   USE_EVENTS;
   USE(cuStreamGetId, 12000, CUstream, unsigned long long *);
+  USE_SIM(uint64_t, simcuda_findings, void);
   CUstream first, second;
   CUevent event;
   unsigned long long one, two;
@@ -16,11 +18,21 @@ int main(int argc, char **argv) {
   MUST(cuStreamCreate(&first, 0));
   MUST(cuStreamGetId(first, &one));
   MUST(cuStreamDestroy(first));
+  MUST_BE(simcuda_findings(), 0);
   MUST_BE(cuStreamQuery(first), INVALID_HANDLE);
   MUST_BE(cuStreamDestroy(first), INVALID_HANDLE);
+  MUST_BE(cuEventRecord(event, first), INVALID_HANDLE);
+  MUST_BE(simcuda_findings(), 3);
+  // What never was a handle is no such thing.
+  MUST_BE(cuStreamQuery((CUstream)4096), INVALID_HANDLE);
+  MUST_BE(simcuda_findings(), 3);
   MUST(cuStreamCreate(&second, 0));
   MUST(cuStreamGetId(second, &two));
   MUST_BE(first == second, reuse);
   MUST_BE(one != two, 1);  // ids never recur
+  MUST(cuEventDestroy(event));
+  MUST_BE(cuEventQuery(event), INVALID_HANDLE);
+  MUST_BE(cuEventDestroy(event), INVALID_HANDLE);
+  MUST_BE(simcuda_findings(), 5);
   return 0;
 }
