@@ -12,6 +12,7 @@ SIM_API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *out, C
     required(out);
     if (flags & ~CU_GRAPH_COND_ASSIGN_DEFAULT) throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto graph = graph_of(s, handle);
+    if (!context) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     const auto at_launch = flags ? std::optional<std::uint32_t>(value) : std::nullopt;
     auto condition = std::make_shared<Condition>(s.context(context), at_launch);
     *out = condition->memory->address;

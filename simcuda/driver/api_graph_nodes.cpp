@@ -16,6 +16,14 @@ struct Place {
   std::size_t count;
 };
 
+// Where a graph's own memory is used, the current context is not enough.
+NodeWorkPtr in_context(CUcontext handle, NodeWorkPtr work) {
+  for (auto &access : work->accesses)
+    if (!handle && access.allocation && access.allocation->of_graph)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return work;
+}
+
 CUgraphNode add(Session &s, const Place &place, NodeWorkPtr work) {
   auto graph = graph_of(s, place.graph);
   auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
@@ -97,9 +105,12 @@ CUgraphNode add_any(Session &s, const Place &place, CUgraphNodeParams &p) {
                  kernel_work(s, s.context(p.kernel.func ? nullptr : p.kernel.ctx), &p.kernel));
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       if (p.memcpy.flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
-      return add(s, place, copy_work(s, s.context(p.memcpy.copyCtx), &p.memcpy.copyParams));
+      return add(s, place,
+                 in_context(p.memcpy.copyCtx,
+                            copy_work(s, s.context(p.memcpy.copyCtx), &p.memcpy.copyParams)));
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      return add(s, place, memset_work(s, s.context(p.memset.ctx), &p.memset.fill));
+      return add(s, place,
+                 in_context(p.memset.ctx, memset_work(s, s.context(p.memset.ctx), &p.memset.fill)));
     case CU_GRAPH_NODE_TYPE_HOST:
       return add(s, place, host_work(&p.host));
     case CU_GRAPH_NODE_TYPE_GRAPH:
@@ -155,7 +166,8 @@ SIM_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph,
                                       const CUDA_MEMCPY3D *parameters, CUcontext context) {
   return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
     required(out);
-    *out = add(s, {graph, dependencies, count}, copy_work(s, s.context(context), parameters));
+    *out = add(s, {graph, dependencies, count},
+               in_context(context, copy_work(s, s.context(context), parameters)));
   });
 }
 
@@ -165,7 +177,8 @@ SIM_API CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph,
                                       CUcontext context) {
   return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
     required(out);
-    *out = add(s, {graph, dependencies, count}, memset_work(s, s.context(context), parameters));
+    *out = add(s, {graph, dependencies, count},
+               in_context(context, memset_work(s, s.context(context), parameters)));
   });
 }
 

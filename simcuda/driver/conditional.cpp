@@ -69,6 +69,7 @@ GraphNodePtr add_conditional(Session &session, Graph &graph,
   constexpr unsigned most_bodies = 1 << 16;  // here
   if (!is_size_allowed(p.type, p.size)) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (p.size > most_bodies) throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
+  if (!p.ctx) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   if (graph.of_node && !graph.body_of) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const auto condition = condition_of(graph, p.handle);
   const auto used_by = condition->node.lock();

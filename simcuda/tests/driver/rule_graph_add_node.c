@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: cuGraphAddNode makes a node of any type, after its parameters, which name the type.
-// Source: cuda.h, cuGraphAddNode and CUgraphNodeParams
+// Source: cuda.h, cuGraphAddNode and CUgraphNodeParams; the context is to be checked on a GPU
 #include "graphs.h"
 
 enum { SIZE = 64, COPY = 1, FILL = 2, HOST = 3, CHILD = 4, EMPTY = 5, WAIT = 6, RECORD = 7 };
@@ -34,7 +34,7 @@ typedef struct {  // CUgraphNodeParams
 static void count(void *number) { ++*(int *)number; }
 
 int main(void) {
-  start();
+  const CUcontext context = start();
   USE_MEMORY;
   USE_STREAMS;
   USE_EVENTS;
@@ -63,8 +63,18 @@ int main(void) {
   all[0].of.allocation = allocation_of(SIZE);
   for (int i = 0; i < 9; ++i) {
     const CUdeviceptr scratch = all[0].of.allocation.address;
-    if (all[i].type == FILL) all[i].of.fill.fill = fill_of(scratch, 5, SIZE);
-    if (all[i].type == COPY) all[i].of.copy.copy = copy_of(data, scratch, SIZE);
+    if (all[i].type == FILL) {
+      all[i].of.fill.fill = fill_of(scratch, 5, SIZE);
+      FOUND_STATUS("a fill of the graph's memory in no context",
+                   cuGraphAddNode(&none, graph, &nodes[i - 1], 1, &all[i]), INVALID_VALUE);
+      all[i].of.fill.context = context;
+    }
+    if (all[i].type == COPY) {
+      all[i].of.copy.copy = copy_of(data, scratch, SIZE);
+      FOUND_STATUS("a copy of it in no context",
+                   cuGraphAddNode(&none, graph, &nodes[i - 1], 1, &all[i]), INVALID_VALUE);
+      all[i].of.copy.context = context;
+    }
     if (all[i].type == FREE) all[i].of.free = scratch;
     if (all[i].type == HOST) all[i].of.host = (HostCall){count, &calls};
     if (all[i].type == RECORD || all[i].type == WAIT) all[i].of.event = event;

@@ -14,7 +14,7 @@ static unsigned char byte_of(CUdeviceptr address) {
 }
 
 int main(void) {
-  start();
+  const CUcontext context = start();
   USE_MEMORY;
   USE_STREAMS;
   USE_GRAPHS;
@@ -42,8 +42,8 @@ int main(void) {
   MUST_BE(scratch.address != 0, 1);
   const Fill fill = fill_of(scratch.address, 6, SIZE);
   const Copy copy = copy_of(target, scratch.address, SIZE);
-  MUST(cuGraphAddMemsetNode(&node[1], graph, &node[0], 1, &fill, NULL));
-  MUST(cuGraphAddMemcpyNode(&node[2], graph, &node[1], 1, &copy, NULL));
+  MUST(cuGraphAddMemsetNode(&node[1], graph, &node[0], 1, &fill, context));
+  MUST(cuGraphAddMemcpyNode(&node[2], graph, &node[1], 1, &copy, context));
   MUST(cuGraphAddMemFreeNode(&node[3], graph, &node[2], 1, scratch.address));
   MUST(cuGraphMemAllocNodeGetParams(node[0], &again));
   MUST_BE(again.address == scratch.address && again.size == SIZE, 1);
@@ -74,7 +74,7 @@ int main(void) {
   MUST(cuGraphCreate(&freeing, 0));
   MUST(cuGraphAddMemAllocNode(&node[0], graph, NULL, 0, &kept));
   const Fill fill_kept = fill_of(kept.address, 7, SIZE);
-  MUST(cuGraphAddMemsetNode(&node[1], graph, &node[0], 1, &fill_kept, NULL));
+  MUST(cuGraphAddMemsetNode(&node[1], graph, &node[0], 1, &fill_kept, context));
   MUST(cuGraphAddMemFreeNode(&node[2], freeing, NULL, 0, kept.address));
   MUST_BE(cuGraphAddMemFreeNode(&none, graph, &node[1], 1, kept.address), INVALID_VALUE);
   MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));

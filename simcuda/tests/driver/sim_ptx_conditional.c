@@ -85,10 +85,17 @@ static CUgraphNode kernel_node(CUgraph graph, CUfunction function, void **argume
   return made;
 }
 
+static CUcontext current(void) {
+  USE(cuCtxGetCurrent, 4000, CUcontext *);
+  CUcontext context = NULL;
+  MUST(cuCtxGetCurrent(&context));
+  return context;
+}
+
 static unsigned long long handle_of(CUgraph graph, unsigned value, unsigned flags) {
   USE_CONDITIONAL_NODES;
   unsigned long long handle = 0;
-  MUST(cuGraphConditionalHandleCreate(&handle, graph, NULL, value, flags));
+  MUST(cuGraphConditionalHandleCreate(&handle, graph, current(), value, flags));
   return handle;
 }
 
@@ -98,6 +105,7 @@ static CUgraph *choice_in(CUgraph graph, unsigned long long handle, int kind, un
   USE_CONDITIONAL_NODES;
   CUgraphNode node;
   Choice choice = choice_of(handle, kind, size);
+  choice.context = current();
   MUST(cuGraphAddNode(made ? made : &node, graph, before, depends_on, &choice));
   return choice.bodies;
 }

@@ -7,6 +7,7 @@
 enum { SIZE = 4096 };
 
 static CUdeviceptr data, other;
+static CUcontext context;
 static CUstream a, b;
 
 static void wait_for(CUstream stream, CUstream before) {
@@ -35,7 +36,7 @@ static void check_memory(void) {
     MUST(cuGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &allocation));
     const Fill fill = fill_of(allocation.address, 1, SIZE);
     MUST(cuGraphAddMemsetNode(&nodes[1], graph, nodes, cases[i].after_allocation ? 1 : 0, &fill,
-                              NULL));
+                              context));
     before_free[0] = nodes[0];
     before_free[1] = nodes[1];
     MUST(cuGraphAddMemFreeNode(&nodes[2], graph, before_free, cases[i].before_free ? 2 : 1,
@@ -120,7 +121,7 @@ static void check_changed(void) {
 }
 
 int main(void) {
-  start_races();
+  context = start_races();
   USE_MEMORY;
   USE_STREAMS;
   MUST(cuMemAlloc(&data, SIZE));
