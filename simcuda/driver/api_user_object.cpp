@@ -18,7 +18,8 @@ void check_count(unsigned count) {
   if (count == 0 || count > INT_MAX) throw Refused{CUDA_ERROR_INVALID_VALUE};
 }
 
-// It cannot be told which caller: all of them own these together.
+// It cannot be told which caller: all of them own these together. A driver does not look how many
+// there are: who gives up more than there are is told so here.
 void take_from_callers(UserObject &object, unsigned count) {
   if (object.of_callers < count) throw Refused{CUDA_ERROR_INVALID_VALUE};
   object.of_callers -= count;
@@ -31,8 +32,7 @@ SIM_API CUresult cuUserObjectCreate(CUuserObject *out, void *data, CUhostFn dest
   return call(__func__, {out, data, reinterpret_cast<void *>(destroy), count, flags},
               [&](Session &s) {
                 required(out);
-                check_count(count);
-                if (!destroy || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+                if (!destroy || !count || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
                   throw Refused{CUDA_ERROR_INVALID_VALUE};
                 auto object = std::make_shared<UserObject>();
                 object->destroy = destroy;
@@ -54,7 +54,7 @@ SIM_API CUresult cuUserObjectRelease(CUuserObject handle, unsigned count) {
     check_count(count);
     auto object = object_of(s, handle);
     take_from_callers(*object, count);
-    end_if_unused(s.driver, *object);
+    end_if_unused(s.driver, *object, s.thread);
   });
 }
 
@@ -74,7 +74,8 @@ SIM_API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, un
   return call(__func__, {graph, handle, count}, [&](Session &s) {
     check_count(count);
     auto owner = s.driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE);
-    if (!owner->user_objects->remove(object_of(s, handle), count))
+    // A driver takes this, too, and the object may be gone too early.
+    if (!owner->user_objects->remove(object_of(s, handle), count, s.thread))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
   });
 }

@@ -197,6 +197,13 @@ CUresult admit(Entry &entry, bool needs_driver) {
   return CUDA_SUCCESS;
 }
 
+void call_client(ThreadState &thread) {
+  if (thread.after_call.empty()) return;
+  thread.driver_thread = true;  // destructors may not call CUDA either
+  for (auto &function : std::exchange(thread.after_call, {})) function();
+  thread.driver_thread = false;
+}
+
 void find_site(const Entry &entry) {
   const bool is_wanted = trace::on || (Settings::get().call_sites && entry.is_reported);
   keep_site(is_wanted && !process_was_forked());

@@ -36,6 +36,8 @@ void find_site(const Entry &entry);
 void tell_stale(const Entry &entry);
 // Counts the call; anything but SUCCESS is its result, and its work is not done.
 CUresult admit(Entry &entry, bool needs_driver);
+// What the call has left for this thread to do.
+void call_client(ThreadState &thread);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
 void log_operation(const Operation &operation);
 // At the end: which of those of SIMCUDA_FAIL have not struck.
@@ -80,6 +82,7 @@ CUresult call(const char *symbol, Arguments arguments, const Body &body) {
       return body(session);
     });
     if (thread_state().stale) tell_stale(entry);
+    call_client(thread_state());
   } else {
     fail_current(result);
   }

@@ -21,6 +21,7 @@ struct ThreadState {
   int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool per_thread_default = false;
   bool driver_thread = false;
+  std::vector<std::function<void()>> after_call;  // what the client is to be called for, unlocked
   const char *call = "";  // the call in progress, by its base name,
   Site site = 0;          // and where it comes from
   std::uintptr_t stale = 0;   // a handle that it was given of what is destroyed,

@@ -37,14 +37,27 @@ int type_of(const char *what) {
 
 }  // namespace
 
-void end_if_unused(Driver &driver, UserObject &object) {
-  if (object.of_callers + object.of_graphs > 0) return;
+namespace {
+
+// The call of its destructor; nothing, if it is still in use.
+std::function<void()> end_of(Driver &driver, UserObject &object) {
+  if (object.of_callers + object.of_graphs > 0) return {};
   const auto destroy = object.destroy;
   const auto data = object.data;
   driver.user_objects.remove(object.handle);
   // From its destructor a client learns, without a call, that these are done.
   driver.races.host_saw(object.launches);
-  driver.schedule.call_later([=] { destroy(data); });
+  return [=] { destroy(data); };
+}
+
+}  // namespace
+
+void end_if_unused(Driver &driver, UserObject &object) {
+  if (auto end = end_of(driver, object)) driver.schedule.call_later(std::move(end));
+}
+
+void end_if_unused(Driver &driver, UserObject &object, ThreadState &caller) {
+  if (auto end = end_of(driver, object)) caller.after_call.push_back(std::move(end));
 }
 
 UserReferences::UserReferences(const UserReferences &other) {
@@ -67,12 +80,13 @@ void UserReferences::add(const std::shared_ptr<UserObject> &object, std::uint64_
   object->of_graphs += count;
 }
 
-bool UserReferences::remove(const std::shared_ptr<UserObject> &object, std::uint64_t count) {
+bool UserReferences::remove(const std::shared_ptr<UserObject> &object, std::uint64_t count,
+                            ThreadState &caller) {
   auto found = counts_.find(object);
   if (found == counts_.end() || found->second < count) return false;
   if ((found->second -= count) == 0) counts_.erase(found);
   object->of_graphs -= count;
-  end_if_unused(*driver(), *object);
+  end_if_unused(*driver(), *object, caller);
   return true;
 }
 

@@ -19,8 +19,10 @@ struct UserObject {
   std::vector<OperationPtr> launches;           // the last of each executable graph that held it
 };
 
-// Gives up references that are no longer counted, and ends the object if those were the last.
+// Ends an object that nobody refers to any more: on a thread of the driver's,
 void end_if_unused(Driver &driver, UserObject &object);
+// or on that which gives up the last reference by a call of its own, before that returns.
+void end_if_unused(Driver &driver, UserObject &object, ThreadState &caller);
 
 // The references of one graph.
 class UserReferences {
@@ -31,7 +33,7 @@ class UserReferences {
   ~UserReferences();
   void add(const std::shared_ptr<UserObject> &object, std::uint64_t count);
   void add(const UserReferences &other);
-  bool remove(const std::shared_ptr<UserObject> &object, std::uint64_t count);
+  bool remove(const std::shared_ptr<UserObject> &object, std::uint64_t count, ThreadState &caller);
   void held_until(const OperationPtr &launch) const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The destructor of a user object runs with no lock held, and may not call the driver.
+// The destructor of a user object runs with no lock held, and may not call the driver. Who gives up
+// more than there is, is told: a driver takes it, and the object may never end, or end too early.
 #include "driver_test.h"
 
 static CUresult (*count)(int *);
