@@ -41,6 +41,7 @@ struct Settings {
   int driver_version;
   int devices;               // of the machine,
   std::vector<int> visible;  // and those of them that the process sees
+  bool two_addresses;        // of registered and write-combined memory
   std::uint64_t device_memory;
   std::chrono::milliseconds quiet;
   Schedule::Policy policy;

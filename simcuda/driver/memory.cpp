@@ -186,8 +186,8 @@ AllocationPtr Memory::allocate(Allocation::Kind kind, int device, std::size_t si
   allocation->bytes = block.bytes;
   allocation->size = size;
   allocation->flags = flags;
-  // Write-combined host memory has another address on the device.
-  if (kind == Allocation::Kind::host && (flags & CU_MEMHOSTALLOC_WRITECOMBINED))
+  if (kind == Allocation::Kind::host && (flags & CU_MEMHOSTALLOC_WRITECOMBINED) &&
+      Settings::get().two_addresses)
     allocation->alias = aliases_.take(size, false).address;
   std::memset(block.bytes, fresh_poison, size);
   track_written(*allocation);
@@ -269,9 +269,11 @@ AllocationPtr Memory::register_host(void *pointer, std::size_t size, int device,
   allocation->bytes = static_cast<std::byte *>(pointer);
   allocation->size = size;
   allocation->flags = flags;
-  // The offset in the page stays, as it would for a mapped page.
-  const std::size_t offset = allocation->address % page;
-  allocation->alias = aliases_.take(offset + size, false).address + offset;
+  if (Settings::get().two_addresses) {
+    // The offset in the page stays, as it would for a mapped page.
+    const std::size_t offset = allocation->address % page;
+    allocation->alias = aliases_.take(offset + size, false).address + offset;
+  }
   add(allocation);
   return allocation;
 }

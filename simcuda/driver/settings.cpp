@@ -132,6 +132,7 @@ Settings read_settings() {
   s.driver_version = static_cast<int>(number("SIMCUDA_DRIVER_VERSION", 13000, 11000, 13000));
   s.devices = static_cast<int>(number("SIMCUDA_DEVICES", 2, 0, 16));
   s.visible = visible_devices(s.devices);
+  s.two_addresses = number("SIMCUDA_TWO_ADDRESSES", 0, 0, 1) != 0;
   s.device_memory = static_cast<std::uint64_t>(number("SIMCUDA_DEVICE_MIB", 4096, 1, 1 << 20))
                     << 20;
   s.quiet = std::chrono::milliseconds{number("SIMCUDA_QUIET_MS", 20, 0, 3600000)};

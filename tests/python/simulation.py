@@ -145,6 +145,7 @@ def run(code, schedule="lazy", *, races=False, judged=True, **settings):
     settings = {
         "SIMCUDA": "1",
         "SIMCUDA_QUIET_MS": "0",
+        "SIMCUDA_TWO_ADDRESSES": "1",
         "SIMCUDA_BANNER": "0",
         "SIMCUDA_SCHEDULE": schedule,
         **settings,

@@ -163,6 +163,7 @@ static void check_attributes(void) {
 }
 
 int main(void) {
+  setenv("SIMCUDA_TWO_ADDRESSES", "1", 1);
   const CUcontext context = start();
   check_sizes();
   check_host_memory();

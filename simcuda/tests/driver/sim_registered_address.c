@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registered and write-combined host memory have another address on the device here, as on hosts
-// where attribute 91 is 0: whoever passes the host's address on is found out.
+// With SIMCUDA_TWO_ADDRESSES registered and write-combined host memory have another address on the
+// device, as where attribute 91 is 0: whoever passes the host's address on is found out.
 #include "driver_test.h"
 
 int main(void) {
+  setenv("SIMCUDA_TWO_ADDRESSES", "1", 1);
   start();
   USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
   USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);

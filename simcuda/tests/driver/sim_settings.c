@@ -44,7 +44,7 @@ int main(void) {
       {"SIMCUDA_SCHEDULE", "random:-1"},   {"SIMCUDA_SCHEDULE", "random:99999999999999999999"},
       {"SIMCUDA_FAIL", "cuMemAlloc:1:2x"}, {"SIMCUDA_RACES", "all"},
       {"SIMCUDA_STRICT", "yes"},           {"SIMCUDA_KERNEL_THREADS", "0"},
-      {"SIMCUDA_KERNEL_THREADS", "257"},
+      {"SIMCUDA_KERNEL_THREADS", "257"},   {"SIMCUDA_TWO_ADDRESSES", "2"},
   };
   char text[4096], again[4096];
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {

@@ -30,6 +30,7 @@ static void check_others(void) {
 }
 
 int main(void) {
+  setenv("SIMCUDA_TWO_ADDRESSES", "1", 1);  // so that what is registered takes room
   check_others();
   setenv("LD_PRELOAD", "/usr/libexec/valgrind/vgpreload_core.so", 1);  // as it would be there
   setenv("SIMCUDA_DEVICE_MIB", "2048", 1);
