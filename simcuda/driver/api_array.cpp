@@ -31,6 +31,12 @@ std::size_t channel_bytes(int format) {
   }
 }
 
+// The planar and the compressed ones, and what came after them, have numbers from here on.
+bool is_format(int format) {
+  const int first_other = 0x50;
+  return channel_bytes(format) || format >= first_other;
+}
+
 void check(const CUDA_ARRAY3D_DESCRIPTOR &d) {
   const unsigned imitated = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                             CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER;
@@ -45,6 +51,7 @@ void check(const CUDA_ARRAY3D_DESCRIPTOR &d) {
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const std::size_t most = 1 << 17;  // elements, in any dimension
   if (std::max({d.Width, d.Height, d.Depth}) > most) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (!is_format(d.Format)) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!channel_bytes(d.Format) || (d.Flags & ~imitated)) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
 }
 

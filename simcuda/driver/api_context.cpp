@@ -21,6 +21,33 @@ void end_primary(Session &s, Device &device) {
   if (device.primary && device.primary->alive) s.driver.tear_down(*device.primary, s.lock);
 }
 
+// As on an H100. They are kept, to be asked for, and nothing is made of them.
+std::size_t default_limit(int limit) {
+  switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+      return 1024;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      return 8650752;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      return 8388608;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
+      return 2048;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+      return 64;
+    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
+      return 9830400;
+    case CU_LIMIT_SHMEM_SIZE:
+      return 232448;
+    case CU_LIMIT_CIG_ENABLED:
+      return 0;
+    case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+    case CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED:
+      throw Refused{CUDA_ERROR_UNSUPPORTED_LIMIT};
+    default:
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+  }
+}
+
 void synchronise(Session &s, const std::shared_ptr<Context> &context) {
   refuse_failed(*context);
   refuse_context_sync(s, *context);
@@ -89,7 +116,8 @@ SIM_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device)
 SIM_API CUresult cuCtxCreate_v3(CUcontext *out, void *affinity, int count, unsigned flags,
                                 CUdevice device) {
   return call(__func__, {out, affinity, count, flags, device}, [&](Session &s) {
-    if (count != 0) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    // A part of a device is to be had from MPS alone.
+    if (count != 0) throw Refused{CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY};
     create(s, out, flags, device);
   });
 }
@@ -142,7 +170,7 @@ SIM_API CUresult cuCtxSetCurrent(CUcontext handle) {
 
 SIM_API CUresult cuCtxPushCurrent_v2(CUcontext handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    if (!handle) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    if (!handle) throw Refused{CUDA_ERROR_INVALID_VALUE};
     s.thread.contexts.push_back(s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT));
   });
 }
@@ -178,7 +206,8 @@ SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned *version) {
 }
 
 SIM_API CUresult cuCtxGetFlags(unsigned *flags) {
-  return call(__func__, {flags}, [&](Session &s) { required(flags) = s.current()->flags; });
+  return call(__func__, {flags},
+              [&](Session &s) { required(flags) = s.current()->flags | CU_CTX_MAP_HOST; });
 }
 
 SIM_API CUresult cuCtxSetFlags(unsigned flags) {
@@ -218,15 +247,16 @@ SIM_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 SIM_API CUresult cuCtxGetLimit(std::size_t *value, int limit) {
   return call(__func__, {value, limit}, [&](Session &s) {
     auto context = s.current();
-    if (limit < 0 || limit > 9) throw Refused{CUDA_ERROR_UNSUPPORTED_LIMIT};
-    required(value) = context->limits[limit];
+    const std::size_t otherwise = default_limit(limit);
+    const auto set = context->limits.find(limit);
+    required(value) = set == context->limits.end() ? otherwise : set->second;
   });
 }
 
 SIM_API CUresult cuCtxSetLimit(int limit, std::size_t value) {
   return call(__func__, {limit, value}, [&](Session &s) {
     auto context = s.current();
-    if (limit < 0 || limit > 9) throw Refused{CUDA_ERROR_UNSUPPORTED_LIMIT};
+    default_limit(limit);  // there is such a limit
     context->limits[limit] = value;
   });
 }
@@ -240,13 +270,21 @@ SIM_API CUresult cuCtxSetCacheConfig(int config) {
   return call(__func__, {config}, [&](Session &s) { s.current()->cache_config = config; });
 }
 
+SIM_API CUresult cuCtxGetSharedMemConfig(int *config) {
+  return call(__func__, {config}, [&](Session &s) {
+    const int banks_of_four_bytes = 1;
+    s.current();
+    required(config) = banks_of_four_bytes;
+  });
+}
+
 SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   return call(__func__, {peer, flags}, [&](Session &s) {
     auto context = owner_of(s.current());
     auto other = s.driver.contexts.get(peer, CUDA_ERROR_INVALID_CONTEXT);
     if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_failed(*other);
-    if (other->device == context->device) throw Refused{CUDA_ERROR_INVALID_DEVICE};
+    if (other->device == context->device) throw Refused{CUDA_ERROR_PEER_ACCESS_UNSUPPORTED};
     if (!context->peers.insert(peer).second) throw Refused{CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED};
   });
 }

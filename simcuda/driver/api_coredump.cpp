@@ -2,8 +2,6 @@
 // What clients say of dumps after a fault. It is kept, to be asked for: a fault is reported, and
 // never dumped.
 
-#include <unistd.h>
-
 #include <cstring>
 
 #include "call.h"
@@ -27,14 +25,10 @@ std::size_t size_of(int attribute) {
   return sizeof(bool);
 }
 
-// As bytes; texts without their end.
+// As bytes; texts without their end. A driver makes names up once it dumps, and tells of none.
 std::string default_of(int attribute) {
-  if (!is_text(attribute))
-    return std::string(size_of(attribute), attribute == CU_COREDUMP_TRIGGER_HOST ? 1 : 0);
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return std::string(attribute == CU_COREDUMP_FILE ? "core" : "corepipe") + ".cuda." + host + '.' +
-         std::to_string(getpid());
+  if (is_text(attribute)) return {};
+  return std::string(size_of(attribute), attribute == CU_COREDUMP_TRIGGER_HOST ? 1 : 0);
 }
 
 void set(CoredumpSettings &settings, int attribute, const void *value, std::size_t *size) {

@@ -22,26 +22,38 @@ void tell_resident(Session &s, int *count, CUfunction function, int threads, std
       static_cast<int>(resident_blocks(*code, static_cast<unsigned>(threads), shared));
 }
 
-// Clusters are not executed as such: there are as many as there is room for blocks.
-void tell_clusters(Session &s, int *count, CUfunction handle, const CUlaunchConfig *config) {
-  required(count);
-  const auto &c = required(config);
-  const auto function = function_of(s, handle);
-  const unsigned wanted = required_in_cluster(*function);
-  unsigned blocks = wanted ? wanted : 1;
+// By the launch's attribute, or by what the kernel requires; 0: it is a launch without clusters.
+unsigned cluster_blocks(const Function &function, const CUlaunchConfig &c) {
+  const unsigned wanted = required_in_cluster(function);
+  const unsigned grid[] = {c.gridDimX, c.gridDimY, c.gridDimZ};
+  unsigned blocks = wanted;
   if (c.numAttrs) required(c.attrs);
   for (unsigned i = 0; i < c.numAttrs; ++i) {
     if (c.attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
     unsigned sizes[3];
     std::memcpy(sizes, c.attrs[i].value, sizeof sizes);
     blocks = 1;
-    for (const unsigned size : sizes) {
-      if (size == 0 || size > most_in_cluster(*function) / blocks)
+    for (int axis = 0; axis < 3; ++axis) {
+      const unsigned size = sizes[axis];
+      if (size == 0 || grid[axis] % size || size > most_in_cluster(function) / blocks)
         throw Refused{CUDA_ERROR_INVALID_CLUSTER_SIZE};
       blocks *= size;
     }
   }
   if (wanted && blocks != wanted) throw Refused{CUDA_ERROR_INVALID_CLUSTER_SIZE};
+  return blocks;
+}
+
+// Clusters are not executed as such: there are as many as there is room for blocks.
+void tell_clusters(Session &s, int *count, CUfunction handle, const CUlaunchConfig *config) {
+  required(count);
+  const auto &c = required(config);
+  const auto function = function_of(s, handle);
+  const unsigned blocks = cluster_blocks(*function, c);
+  if (!blocks) {
+    *count = 0;
+    return;
+  }
   const unsigned threads = c.blockDimX * c.blockDimY * c.blockDimZ;
   *count = static_cast<int>(resident_blocks(*function->code, threads, c.sharedMemBytes) *
                             multiprocessors / blocks);
@@ -176,8 +188,9 @@ SIM_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(std::size_t *bytes, CUf
 SIM_API CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction function,
                                                     const CUlaunchConfig *config) {
   return call(__func__, {blocks, function, config}, [&](Session &s) {
-    required(config);
-    required(blocks) = static_cast<int>(most_in_cluster(*function_of(s, function)));
+    const auto found = function_of(s, function);
+    cluster_blocks(*found, required(config));
+    required(blocks) = static_cast<int>(most_in_cluster(*found));
   });
 }
 

@@ -60,7 +60,7 @@ void tell(CUdevResource *out, const CUdevResource &resource, int type) {
 Origin checked(const CUdevResource &resource) {
   if (resource.type != CU_DEV_RESOURCE_TYPE_SM) throw Refused{CUDA_ERROR_INVALID_RESOURCE_TYPE};
   const Origin origin = origin_of(resource);
-  if (origin.mark != origin_mark) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (origin.mark != origin_mark) throw Refused{CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION};
   return origin;
 }
 
@@ -69,11 +69,9 @@ void split(CUdevResource *result, unsigned *groups, const CUdevResource *input,
   required(groups);
   const Origin origin = checked(required(input));
   const unsigned available = sm_of(*input).smCount;
-  const unsigned known = CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING |
-                         CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
-  if ((flags & ~known) || least > available) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  // A part cannot be split again: first it must be a green context's.
-  if (origin.split) throw Refused{CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION};
+  // A part cannot be split again: first it must be a green context's. Of the flags, those that
+  // there are not are not looked at.
+  if (least > available || origin.split) throw Refused{CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION};
   const bool alone = flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING;
   const unsigned alignment = alone ? smallest_alone : part_alignment;
   const unsigned wanted = std::max(least, alone ? smallest_alone : smallest_part);
@@ -114,15 +112,19 @@ std::shared_ptr<GreenContext> green_of(Session &s, CUgreenCtx handle) {
 void create(Session &s, CUgreenCtx *out, CUdevResourceDesc handle, CUdevice ordinal,
             unsigned flags) {
   required(out);
-  const auto descriptor = s.driver.resource_descriptors.get(handle, CUDA_ERROR_INVALID_VALUE);
+  // No descriptor: all of the device.
+  const ResourceDescriptor all{nullptr, s.driver.device(ordinal).ordinal, all_of(ordinal)};
+  const auto given =
+      handle ? s.driver.resource_descriptors.get(handle, CUDA_ERROR_INVALID_VALUE) : nullptr;
+  const ResourceDescriptor &descriptor = given ? *given : all;
   if (flags & ~CU_GREEN_CTX_DEFAULT_STREAM) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (s.driver.device(ordinal).ordinal != descriptor->device)
+  if (s.driver.device(ordinal).ordinal != descriptor.device)
     throw Refused{CUDA_ERROR_INVALID_DEVICE};
   auto green = std::make_shared<GreenContext>();
   const auto primary = s.driver.retain_primary(ordinal);
   green->context = s.driver.new_context(ordinal, primary->flags, primary->api_version);
   green->context->parent = primary;
-  green->resource = descriptor->resource;
+  green->resource = descriptor.resource;
   *out = green->context->green = s.driver.green_contexts.add(green);
 }
 

@@ -90,9 +90,13 @@ SIM_API CUresult cuGetProcAddress(const char *name, void **function, int version
                                   std::uint64_t flags) {
   return call_without_driver(__func__, {name, function, version, flags}, [&] {
     int status = 0;
-    const CUresult result = get_proc_address(name, function, version, flags, status);
-    return result == CUDA_SUCCESS && status != CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_ERROR_NOT_FOUND
-                                                                           : result;
+    void *found = nullptr;
+    required(function);  // which stays as it is, where there is none
+    const CUresult result = get_proc_address(name, &found, version, flags, status);
+    if (result != CUDA_SUCCESS) return result;
+    if (status != CU_GET_PROC_ADDRESS_SUCCESS) return CUDA_ERROR_NOT_FOUND;
+    *function = found;
+    return CUDA_SUCCESS;
   });
 }
 

@@ -82,14 +82,14 @@ void open_memory(Session &s, CUdeviceptr *out, const CUipcMemHandle &handle, uns
   Ipc &ipc = s.driver.ipc;
   if (ipc.is_own(ticket)) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   const auto share = ipc.find_memory(ticket);
-  if (!share || share->slot->pool) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+  if (!share || share->slot->pool) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (Import *known = ipc.find_import(*share, context.get())) {
     ++known->opened;
     *out = known->allocation->address;
     return;
   }
   if (ipc.other_context_opened(*share, *context)) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
-  *out = import(s, share, context, CUDA_ERROR_INVALID_HANDLE)->address;
+  *out = import(s, share, context, CUDA_ERROR_INVALID_VALUE)->address;
 }
 
 std::shared_ptr<Pool> shared_pool(Session &s, const std::shared_ptr<Pool> &pool) {
@@ -162,7 +162,7 @@ SIM_API CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle) {
     if (s.driver.ipc.is_own(ticket)) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     auto event = std::make_shared<Event>();
     event->share = s.driver.ipc.find_event(ticket);
-    if (!event->share) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+    if (!event->share) throw Refused{CUDA_ERROR_MAP_FAILED};
     ordinal_of(s.driver, event->share->slot->device, CUDA_ERROR_MAP_FAILED);
     event->context = context;
     event->flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;

@@ -69,7 +69,7 @@ void submit_batch(Session &s, const Batch &batch, bool discards, bool prefetches
     for (std::size_t i = 0; i < batch.place_count; ++i) {
       check_place(s, (&required(batch.places))[i]);
       const std::size_t first = batch.first_of_place[i];
-      if (first >= batch.count || (i && first <= batch.first_of_place[i - 1]))
+      if (first >= batch.count || (i && first < batch.first_of_place[i - 1]))
         throw Refused{CUDA_ERROR_INVALID_VALUE};
     }
   }
@@ -85,7 +85,7 @@ void submit_batch(Session &s, const Batch &batch, bool discards, bool prefetches
     };
   s.submit(stream, discards ? "discard" : "prefetch", std::move(accesses), std::move(discard));
   for (std::size_t i = 0, place = 0; prefetches && i < batch.count; ++i) {
-    if (place + 1 < batch.place_count && i >= batch.first_of_place[place + 1]) ++place;
+    while (place + 1 < batch.place_count && i >= batch.first_of_place[place + 1]) ++place;
     ranges[i].allocation->prefetched = batch.places[place];
   }
 }

@@ -48,14 +48,15 @@ AllocationPtr host_allocation(Session &s, const void *pointer) {
 
 SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *out, std::size_t bytes) {
   return call(__func__, {out, bytes}, [&](Session &s) {
-    required(out) = allocate(s, Allocation::Kind::device, bytes, 0)->address;
+    required(out) = 0;  // which it stays, where there is no room
+    *out = allocate(s, Allocation::Kind::device, bytes, 0)->address;
   });
 }
 
 SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *out, std::size_t *pitch, std::size_t width,
                                     std::size_t height, unsigned element_size) {
   return call(__func__, {out, pitch, width, height, element_size}, [&](Session &s) {
-    required(out);
+    required(out) = 0;
     if (!width || !height || (element_size != 4 && element_size != 8 && element_size != 16))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     std::size_t row = 0, size = 0;
@@ -111,6 +112,7 @@ SIM_API CUresult cuMemHostAlloc(void **out, std::size_t bytes, unsigned flags) {
 SIM_API CUresult cuMemFreeHost(void *pointer) {
   return call(__func__, {pointer}, [&](Session &s) {
     refuse_unsafe(s);
+    if (!pointer) return;
     auto allocation = s.driver.memory.find_base(address_of(pointer));
     if (!allocation || allocation->kind != Allocation::Kind::host || allocation->pool ||
         allocation->of_graph || allocation->address != address_of(pointer))

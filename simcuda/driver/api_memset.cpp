@@ -30,7 +30,9 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const Place place = s.driver.memory.device_place(f.to, span);
   refuse_lost(s.driver, *place.allocation);
-  if (place.allocation->mapping) refuse_inaccessible(*place.allocation, stream->context->device);
+  const Allocation &allocation = *place.allocation;
+  if (allocation.mapping || (allocation.pool && allocation.pool->kind == MemoryKind::host))
+    refuse_inaccessible(allocation, stream->context->device);
   const Access written{place.allocation, place.address, row, true, f.height, f.pitch};
   auto operation = std::make_shared<Operation>();
   operation->what = "memset";

@@ -61,7 +61,7 @@ Value attribute_value(const Allocation *a, std::uintptr_t pointer, int attribute
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
       return {static_cast<std::uint64_t>(a && a->pool ? a->pool->handle_types : 0), 8};
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-      return {0, 4};
+      return {a && a->kind == Kind::device, 4};
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return {static_cast<std::uint64_t>(a ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : 0), 4};
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:

@@ -25,13 +25,14 @@ bool is_on_host(const CUmemLocation &location) {
 }
 
 // Places on the host, of which there is one, came with CUDA 12.
-void check_place(Session &s, const CUmemLocation &location) {
+void check_place(Session &s, const CUmemLocation &location,
+                 CUresult if_no_place = CUDA_ERROR_INVALID_VALUE) {
   if (is_on_host(location) && Settings::get().is_since(12000)) {
     if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location.id != 0)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     return;
   }
-  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) throw Refused{if_no_place};
   s.driver.device(location.id);
 }
 
@@ -43,7 +44,7 @@ std::pair<std::shared_ptr<Pool> &, std::shared_ptr<Pool> &> pools_at(Session &s,
   if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
   // Managed memory need not prefer any place.
   const bool nowhere = managed && location.type == CU_MEM_LOCATION_TYPE_INVALID;
-  if (!nowhere) check_place(s, location);
+  if (!nowhere) check_place(s, location, CUDA_ERROR_NOT_SUPPORTED);
   if (!managed && !is_on_host(location)) {
     Device &device = s.driver.device(location.id);
     return {device.default_pool, device.current_pool};
@@ -70,10 +71,11 @@ void set_pool(Session &s, const CUmemLocation &location, int type, CUmemoryPool 
 
 void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared_ptr<Pool> pool,
                     CUstream handle) {
-  required(out);
+  required(out) = 0;  // which it stays, where there is no room
   auto stream = s.stream(handle);
   if (!pool) pool = s.driver.device(stream->context->device).current_pool;
   if (pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (!bytes) return;  // which is at 0, and can be freed there
   if (stream->capture) {
     *out = capture_allocation(s, *stream, *pool, bytes);
     return;
@@ -152,6 +154,7 @@ SIM_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, std::size_t bytes, CU
 SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
   return call(__func__, {pointer, handle}, [&](Session &s) {
     auto stream = s.stream(handle);
+    if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
     const bool freeable =
         allocation && !allocation->mapping &&
@@ -197,7 +200,7 @@ SIM_API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *proper
                 : properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     if (properties->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-      throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
     const CUmemLocation &location = properties->location;
     const bool nowhere = managed && location.type == CU_MEM_LOCATION_TYPE_INVALID;
     if (!nowhere) check_place(s, location);
@@ -209,7 +212,7 @@ SIM_API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *proper
     if (pool->kind != MemoryKind::device && properties->handleTypes)
       throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     pool->handle_types = properties->handleTypes;
-    pool->max_size = properties->maxSize;
+    pool->max_size = in_chunks(properties->maxSize);
     *out = s.driver.pools.add(pool);
   });
 }
@@ -281,11 +284,12 @@ SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *
       const CUmemAccessDesc &access = (&required(descriptions))[i];
       check_place(s, access.location);
       if (is_on_host(access.location)) {
-        if (pool->kind == MemoryKind::device) throw Refused{CUDA_ERROR_INVALID_VALUE};
+        if (pool->kind == MemoryKind::device) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
         continue;
       }
       const int device = access.location.id;
-      if (device == pool->device && access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+      if (pool->kind == MemoryKind::device && device == pool->device &&
+          access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         throw Refused{CUDA_ERROR_INVALID_DEVICE};
       pool->access[device] = access.flags;
     }

@@ -56,6 +56,8 @@ SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
     s.driver.races.retire(*stream);
     s.driver.streams.remove(handle);
     refuse_lost(s.driver.device(stream->context->device));
+    // A green context's, which ended first.
+    if (!stream->context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
   });
 }
 
@@ -124,7 +126,8 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
         flags != CU_MEM_ATTACH_SINGLE)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (flags == CU_MEM_ATTACH_SINGLE && stream->kind == Stream::Kind::legacy)
+    // Of the legacy stream by its own name, a single attachment is taken.
+    if (flags == CU_MEM_ATTACH_SINGLE && !handle && stream->kind == Stream::Kind::legacy)
       throw Refused{CUDA_ERROR_INVALID_HANDLE};
     const auto allocation = s.driver.memory.device_place(pointer, length).allocation;
     if (allocation->kind != Allocation::Kind::managed || (length && length != allocation->size))

@@ -71,8 +71,8 @@ void check_size(std::size_t size) {
 
 SIM_API CUresult cuMemGetAllocationGranularity(std::size_t *out,
                                                const CUmemAllocationProp *properties, int option) {
-  return call(__func__, {out, properties, option}, [&](Session &s) {
-    check_properties(s, required(properties));
+  return call(__func__, {out, properties, option}, [&](Session &) {
+    required(properties);  // it is the same for all memory, of whatever kind and place
     if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
       throw Refused{CUDA_ERROR_INVALID_VALUE};

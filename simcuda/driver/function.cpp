@@ -111,8 +111,8 @@ void set_attribute(Function &function, int attribute, int value) {
 }
 
 unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t shared_bytes) {
-  const auto most = own_attribute(code, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  if (threads == 0 || threads > static_cast<unsigned>(most)) return 0;
+  // What the kernel itself allows is not looked at.
+  if (threads == 0 || threads > most_threads) return 0;
   const unsigned warps = (threads + 31) / 32;
   const auto registers =
       static_cast<std::size_t>(own_attribute(code, CU_FUNC_ATTRIBUTE_NUM_REGS)) * 32;
@@ -128,7 +128,7 @@ unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t s
 
 std::size_t available_shared(const Function &function, unsigned blocks, unsigned threads) {
   const KernelCode &code = *function.code;
-  if (resident_blocks(code, threads, 0) < blocks) return 0;
+  if (resident_blocks(code, threads, 0) < blocks) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const std::size_t each = shared_of_multiprocessor / blocks / shared_at_once * shared_at_once;
   const auto own =
       static_cast<std::size_t>(own_attribute(code, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));

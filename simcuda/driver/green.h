@@ -19,7 +19,7 @@ struct ResourceDescriptor {
   CUdevResource resource{};
 };
 
-// Its streams stay, and can only be destroyed from here on.
+// Its streams stay, and can do nothing any more.
 void end_green(Driver &driver, const std::shared_ptr<GreenContext> &green);
 // Those that go with the primary context.
 void end_green_of(Driver &driver, const Context &primary);

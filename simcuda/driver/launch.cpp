@@ -100,6 +100,8 @@ void find_named(const Memory &memory, KernelLaunch &launch) {
 
 bool in_reach(const Context &context, const Allocation &allocation) {
   if (allocation.mapping) return is_accessible(*allocation.mapping, context.device);
+  if (allocation.pool && allocation.pool->kind == MemoryKind::host)
+    return is_accessible(*allocation.pool, context.device);
   if (allocation.kind != Allocation::Kind::device || allocation.device == context.device ||
       (allocation.is_opened_handle() && allocation.context.get() == &context))
     return true;

@@ -11,10 +11,6 @@ namespace {
 // Pools take memory from the device in pieces of this size.
 constexpr std::uint64_t chunk = 2u << 20;
 
-std::uint64_t whole_chunks(std::uint64_t bytes) {
-  return (bytes + chunk - 1) / chunk * chunk;
-}
-
 std::size_t pages(std::size_t bytes) {
   constexpr std::size_t page_size = 4096;
   return (bytes + page_size - 1) / page_size;
@@ -35,7 +31,7 @@ void reserve(Driver &driver, Pool &pool, std::uint64_t bytes) {
 
 // What the pool would have to take from the device.
 std::uint64_t lacking(const Pool &pool, std::size_t bytes) {
-  const std::uint64_t wanted = whole_chunks(pool.used + bytes);
+  const std::uint64_t wanted = in_chunks(pool.used + bytes);
   return wanted > pool.reserved ? wanted - pool.reserved : 0;
 }
 
@@ -94,8 +90,14 @@ void FreeBlocks::for_each(const std::function<void(const FreeBlock &)> &tell) co
   for (auto &[stream, blocks] : by_stream_) std::for_each(blocks.begin(), blocks.end(), tell);
 }
 
+std::uint64_t in_chunks(std::uint64_t bytes) {
+  return bytes > UINT64_MAX - chunk ? bytes : (bytes + chunk - 1) / chunk * chunk;
+}
+
 bool is_accessible(const Pool &pool, int device) {
-  if (pool.kind != MemoryKind::device || pool.device == device) return true;
+  if (pool.kind == MemoryKind::managed ||
+      (pool.kind == MemoryKind::device && pool.device == device))
+    return true;
   auto stated = pool.access.find(device);
   return stated != pool.access.end() && stated->second == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
@@ -112,7 +114,7 @@ void charge(Driver &driver, Allocation &allocation) {
   if (Pool *pool = allocation.pool.get()) {
     pool->used += allocation.charged;
     pool->used_high = std::max(pool->used_high, pool->used);
-    reserve(driver, *pool, std::max(pool->reserved, whole_chunks(pool->used)));
+    reserve(driver, *pool, std::max(pool->reserved, in_chunks(pool->used)));
   } else {
     driver.device(allocation.device).used += allocation.charged;
   }
@@ -149,7 +151,7 @@ void make_room(Session &session, Pool &pool, std::size_t bytes) {
 }
 
 void trim(Driver &driver, Pool &pool, std::uint64_t keep) {
-  reserve(driver, pool, std::max(whole_chunks(pool.used), std::min(pool.reserved, keep)));
+  reserve(driver, pool, std::max(in_chunks(pool.used), std::min(pool.reserved, keep)));
 }
 
 void release_unused(Driver &driver) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: Managed memory may be attached to all streams from the legacy stream, to a single one only
-// from that one.
-// Source: cuda.h, cuStreamAttachMemAsync
+// Rule: Managed memory may be attached to all streams, to the host, and to a single stream, from
+// that one; the manual forbids it of the NULL stream.
+// Source: cuda.h, cuStreamAttachMemAsync; the legacy stream is to be checked on a GPU
 #include "driver_test.h"
 
 int main(void) {
@@ -19,7 +19,9 @@ int main(void) {
   MUST(cuStreamAttachMemAsync(stream, managed, 0, HOST));
   MUST(cuStreamAttachMemAsync(stream, managed, 64, GLOBAL));
   MUST(cuStreamAttachMemAsync(LEGACY, managed, 0, GLOBAL));
-  MUST_BE(cuStreamAttachMemAsync(LEGACY, managed, 0, SINGLE) != SUCCESS, 1);
+  FOUND_STATUS("to the legacy stream, by its name",
+               cuStreamAttachMemAsync(LEGACY, managed, 0, SINGLE), SUCCESS);
+  FOUND("to the NULL stream", cuStreamAttachMemAsync(NULL, managed, 0, SINGLE) == SUCCESS, 0);
   MUST_BE(cuStreamAttachMemAsync(stream, managed, 0, 3), INVALID_VALUE);
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemFree(managed));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: Copies in two and three dimensions refuse pitches and heights that cannot be.
-// Source: cuda.h, cuMemcpy2D and cuMemcpy3D
+// Rule: Copies in two and three dimensions refuse a pitch that is shorter than a row, and what does
+// not fit in the address space. A pitch that no row needs is not looked at, and slices may overlap.
+// Source: cuda.h, cuMemcpy2D and cuMemcpy3D; of the pitch that no row needs what an H100 does
 #include "driver_test.h"
 
 typedef struct {
@@ -39,12 +40,6 @@ int main(void) {
   MUST(cuMemcpy2D(&good));
   MUST_BE(cuMemcpy2D(NULL), INVALID_VALUE);
   Copy copy = good;
-  copy.from.pitch = (size_t)-8;  // upwards there is no way
-  copy.from.device = from + 32;
-  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
-  copy.height = 2;
-  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
-  copy = good;
   copy.to.pitch = 7;
   MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
@@ -52,8 +47,8 @@ int main(void) {
   MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.height = 1;
-  copy.to.pitch = most_pitch + 1;  // not used, and refused all the same
-  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy.to.pitch = most_pitch + 1;  // not used
+  MUST(cuMemcpy2D(&copy));
   copy = good;
   copy.height = (size_t)1 << 61;  // 2^64 bytes
   MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
@@ -73,8 +68,8 @@ int main(void) {
             4,
             2};
   MUST(cuMemcpy3D(&deep));
-  deep.from.height = 3;
-  MUST_BE(cuMemcpy3D(&deep), INVALID_VALUE);
+  deep.from.height = 3;  // the last row of a slice is the first of the next
+  MUST(cuMemcpy3D(&deep));
   deep.from.height = (size_t)1 << 61;
   MUST_BE(cuMemcpy3D(&deep), INVALID_VALUE);
   return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: A green context has streams of its own, which tell of it; its memory is the primary
-// context's; its streams outlive it, and can then only be destroyed.
-// Source: cuda.h, the green contexts' functions
+// context's; its streams end with it.
+// Source: cuda.h, the green contexts' functions; what of the streams is to be checked on a GPU
 #include "green.h"
 
 int main(void) {
@@ -25,7 +25,8 @@ int main(void) {
   CUresult (*get_contexts)(CUstream, CUcontext *, CUgreenCtx *);
   *(void **)&get_context = find("cuStreamGetCtx", 9020);
   *(void **)&get_contexts = find("cuStreamGetCtx", 12050);
-  enum { SM = 1, DEFAULT_STREAM = 1, INVALID_RESOURCE_TYPE = 914, DETACHED = 917, SIZE = 4096 };
+  enum { SM = 1, DEFAULT_STREAM = 1, INVALID_RESOURCE_TYPE = 914, SIZE = 4096 };
+  enum { INVALID_CONFIGURATION = 915 };
   static unsigned char bytes[SIZE];
   struct resource all, part, remainder;
   unsigned groups = 1;
@@ -42,14 +43,19 @@ int main(void) {
   MUST_BE(all.count >= all.least && all.least > 0, 1);
   MUST(cuDevSmResourceSplitByCount(NULL, &groups, &all, NULL, 0, all.least));
   MUST_BE(groups >= 1, 1);
-  MUST_BE(cuDevSmResourceSplitByCount(&part, &groups, &all, NULL, 0, all.count + 1), INVALID_VALUE);
+  MUST_BE(cuDevSmResourceSplitByCount(&part, &groups, &all, NULL, 0, all.count + 1),
+          INVALID_CONFIGURATION);
   groups = 1;
   MUST(cuDevSmResourceSplitByCount(&part, &groups, &all, &remainder, 0, all.least));
   MUST_BE(groups, 1);
   MUST_BE(part.count >= all.least, 1);
   MUST_BE(part.count % all.alignment, 0);
   MUST(cuDevResourceGenerateDesc(&descriptor, &part, 1));
-  MUST_BE(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM), INVALID_VALUE);
+  // Without a descriptor it has all that the device has.
+  MUST(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM));
+  MUST(cuGreenCtxGetDevResource(green, &remainder, SM));
+  FOUND("without a descriptor: all of the device", remainder.count == all.count, 1);
+  MUST(cuGreenCtxDestroy(green));
   MUST(cuGreenCtxCreate(&green, descriptor, 0, DEFAULT_STREAM));
   MUST(cuGreenCtxGetDevResource(green, &remainder, SM));
   MUST_BE(remainder.count, part.count);
@@ -83,9 +89,11 @@ int main(void) {
 
   MUST(cuGreenCtxDestroy(green));
   MUST(cuEventCreate(&event, 2));
-  MUST_BE(cuStreamSynchronize(stream), DETACHED);
-  MUST_BE(cuMemsetD8Async(data, 5, SIZE, stream), DETACHED);
-  MUST(cuStreamDestroy(stream));
+  FOUND_STATUS("waiting for its stream afterwards", cuStreamSynchronize(stream),
+               CONTEXT_IS_DESTROYED);
+  FOUND_STATUS("work in its stream afterwards", cuMemsetD8Async(data, 5, SIZE, stream),
+               CONTEXT_IS_DESTROYED);
+  FOUND_STATUS("destroying its stream afterwards", cuStreamDestroy(stream), CONTEXT_IS_DESTROYED);
   MUST(cuMemcpyDtoH(bytes, data, SIZE));  // the memory is still there
   MUST(cuMemFree(data));
   return 0;

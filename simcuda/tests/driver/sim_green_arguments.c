@@ -46,8 +46,8 @@ int main(void) {
   MUST_BE(cuDevSmResourceSplitByCount(parts, &groups, &wrong, NULL, 0, 1), TYPE);
   memset(&wrong, 0, sizeof wrong);
   wrong.type = SM;
-  MUST_BE(cuDevSmResourceSplitByCount(parts, &groups, &wrong, NULL, 0, 1), INVALID_VALUE);
-  MUST_BE(cuDevSmResourceSplitByCount(parts, &groups, &all, NULL, UNKNOWN, 1), INVALID_VALUE);
+  MUST_BE(cuDevSmResourceSplitByCount(parts, &groups, &wrong, NULL, 0, 1), CONFIGURATION);
+  MUST(cuDevSmResourceSplitByCount(parts, &groups, &all, NULL, UNKNOWN, 1));
   MUST_BE(cuDevSmResourceSplitByCount(parts, NULL, &all, NULL, 0, 1), INVALID_VALUE);
   MUST(cuDevSmResourceSplitByCount(parts, &groups, &all, &remainder, ALONE, 1));
   MUST_BE(groups, 2);

@@ -185,7 +185,7 @@ static void check_opened(const Shared *shared, const Shared *of_another) {
   CUcontext second, popped;
   CUevent event;
   MUST_BE(cuIpcOpenMemHandle(&data, shared->memory, 0), INVALID_VALUE);
-  MUST_BE(cuIpcOpenMemHandle(&data, shared->pooled, PEERS), INVALID_HANDLE);
+  MUST_BE(cuIpcOpenMemHandle(&data, shared->pooled, PEERS), INVALID_VALUE);
   MUST(cuIpcOpenMemHandle(&data, shared->memory, PEERS));
   MUST(cuIpcOpenMemHandle(&more, shared->more, PEERS));  // another one, in the same context
   // It is closed, not freed, and not shared on.
@@ -453,10 +453,10 @@ static void check_lost_descriptors(const Shared *shared, int file, int talk) {
   MUST(IMPORT(&pool, file));
   tell(talk, "s", 1);
   hear_ready(talk);
-  MUST_BE(cuIpcOpenMemHandle(&data, shared->memory, PEERS), INVALID_HANDLE);
+  MUST_BE(cuIpcOpenMemHandle(&data, shared->memory, PEERS), INVALID_VALUE);
   tell(talk, "c", 1);
   hear_ready(talk);
-  MUST_BE(cuIpcOpenMemHandle(&data, shared->memory, PEERS), INVALID_HANDLE);
+  MUST_BE(cuIpcOpenMemHandle(&data, shared->memory, PEERS), INVALID_VALUE);
   MUST_BE(cuMemPoolImportPointer(&data, pool, &shared->pooled), INVALID_VALUE);
   MUST(cuMemPoolDestroy(pool));
   MUST(cuEventDestroy(event));

@@ -13,19 +13,21 @@ typedef struct {
 
 enum { PINNED = 1, MANAGED = 2, DEVICE = 1, MIB = 1 << 20, INVALID_TYPE = 0, READ_WRITE = 3 };
 
-// A pool gives no more than it was made for, and what could not be had leaves it as it was.
+// A pool gives no more than it was made for, in whole pieces of 2 MiB, and what could not be had
+// leaves it as it was.
 static void check_limit(void) {
   USE_STREAMS;
   USE_POOLS;
-  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = 3 * MIB};
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = 3 * MIB + 1};
   CUmemoryPool pool;
   CUstream stream;
-  CUdeviceptr data[3], none = 0;
+  CUdeviceptr data[4], none = 7;
   uint64_t used = 0;
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuMemPoolCreate(&pool, &properties));
-  for (int i = 0; i < 3; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], MIB, pool, stream));
+  for (int i = 0; i < 4; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], MIB, pool, stream));
   MUST_BE(cuMemAllocFromPoolAsync(&none, 1, pool, stream), OUT_OF_MEMORY);
+  MUST_BE(none, 0);
   MUST_BE(cuMemAllocFromPoolAsync(&none, (size_t)1 << 60, pool, stream), OUT_OF_MEMORY);
   // Frees that are on their way make room.
   MUST(cuMemFreeAsync(data[0], stream));
@@ -33,9 +35,10 @@ static void check_limit(void) {
   MUST(cuMemAllocFromPoolAsync(&data[0], 2 * MIB, pool, stream));
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemPoolGetAttribute(pool, USED, &used));
-  MUST_BE(used, 3 * MIB);
+  MUST_BE(used, 4 * MIB);
   MUST(cuMemFreeAsync(data[0], stream));
   MUST(cuMemFreeAsync(data[2], stream));
+  MUST(cuMemFreeAsync(data[3], stream));
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemPoolDestroy(pool));
   MUST(cuStreamDestroy(stream));
@@ -46,19 +49,21 @@ static void check_limit(void) {
 static void check_block_kept(void) {
   USE_STREAMS;
   USE_POOLS;
-  enum { LITTLE = 16, MORE = 4096 };
-  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = LITTLE};
+  enum { LITTLE = 16, MORE = 4096, OTHER = 2 * MIB - MORE + LITTLE };
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = 2 * MIB};
   CUmemoryPool pool;
   CUstream stream;
-  CUdeviceptr data, again = 0;
+  CUdeviceptr other, data, again = 0;
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&other, OTHER, pool, stream));
   MUST(cuMemAllocFromPoolAsync(&data, LITTLE, pool, stream));
   MUST(cuMemFreeAsync(data, stream));
   MUST_BE(cuMemAllocFromPoolAsync(&again, MORE, pool, stream), OUT_OF_MEMORY);
   MUST(cuMemAllocFromPoolAsync(&again, LITTLE, pool, stream));
   MUST_BE(again == data, 1);
   MUST(cuMemFreeAsync(again, stream));
+  MUST(cuMemFreeAsync(other, stream));
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemPoolDestroy(pool));
   MUST(cuStreamDestroy(stream));
@@ -108,7 +113,7 @@ static void check_places(void) {
   const Access own = {first, READ_WRITE}, none_own = {first, 0}, other = {second, READ_WRITE};
   CUmemoryPool pool, managed, is = NULL, usual = NULL;
   int access = 7, value = 0;
-  MUST_BE(cuMemPoolCreate(&pool, &win32), NOT_SUPPORTED);
+  MUST_BE(cuMemPoolCreate(&pool, &win32), INVALID_VALUE);
   MUST(cuMemPoolCreate(&pool, &properties));
   MUST(cuMemPoolCreate(&managed, &managed_properties));
   // The pool's own device always has access.
@@ -121,7 +126,7 @@ static void check_places(void) {
   MUST_BE(cuMemPoolGetAccess(&access, pool, &nowhere), INVALID_VALUE);
   MUST(cuMemPoolGetAccess(&access, pool, &host));
   MUST_BE(access, 0);
-  MUST_BE(cuMemPoolSetAccess(pool, &of_host, 1), INVALID_VALUE);
+  MUST_BE(cuMemPoolSetAccess(pool, &of_host, 1), NOT_SUPPORTED);
   MUST_BE(cuMemPoolGetAttribute(pool, 0, &value), INVALID_VALUE);
 
   MUST(cuMemGetDefaultMemPool(&usual, &first, PINNED));

@@ -96,7 +96,8 @@ static void check_numbers(CUmodule module) {
   MUST(cuMemcpyDtoH(words, to, SIZE));
   for (unsigned i = 0; i < COUNT; ++i) MUST_BE(words[i], COUNT - 1 - i);
 
-  // In one buffer, as long as the parameters or longer.
+  // In one buffer, as long as the parameters or longer. An H100's driver takes a shorter one, and
+  // reads what is behind it.
   struct {
     CUdeviceptr to;
     unsigned value;

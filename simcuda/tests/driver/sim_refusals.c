@@ -23,16 +23,17 @@ static void check_contexts(CUcontext primary) {
   CUresult (*create_v4)(CUcontext *, void *, unsigned, CUdevice);
   *(void **)&create_v3 = find("cuCtxCreate", 11040);
   *(void **)&create_v4 = find("cuCtxCreate", 12050);
-  enum { SPIN = 1 };
+  enum { SPIN = 1, PEER_ACCESS_UNSUPPORTED = 217, UNSUPPORTED_EXEC_AFFINITY = 224 };
   CUcontext mine, there;
   unsigned flags = 7;
   int active = 7, parameters = 0;
   MUST_BE(cuCtxDestroy(primary), INVALID_CONTEXT);
-  MUST_BE(cuCtxPushCurrent(NULL), INVALID_CONTEXT);
-  MUST_BE(create_v3(&mine, &parameters, 1, 0, 0), NOT_SUPPORTED);
+  MUST_BE(cuCtxPushCurrent(NULL), INVALID_VALUE);
+  MUST_BE(create_v3(&mine, &parameters, 1, 0, 0), UNSUPPORTED_EXEC_AFFINITY);
+  // Not imitated, whatever the parameters are.
   MUST_BE(create_v4(&mine, &parameters, 0, 0), NOT_SUPPORTED);
   MUST(create_v3(&mine, NULL, 0, 0, 0));
-  MUST_BE(cuCtxEnablePeerAccess(primary, 0), INVALID_DEVICE);  // its own device
+  MUST_BE(cuCtxEnablePeerAccess(primary, 0), PEER_ACCESS_UNSUPPORTED);  // its own device
   MUST(cuCtxDestroy(mine));
   MUST(create_v4(&mine, NULL, 0, 0));
   MUST(cuCtxPopCurrent(NULL));
@@ -192,7 +193,7 @@ static void check_pools(void) {
   MUST_BE(cuMemPoolCreate(&pool, &properties), INVALID_VALUE);
   properties.type = PINNED;
   properties.handles = WIN32;
-  MUST_BE(cuMemPoolCreate(&pool, &properties), NOT_SUPPORTED);
+  MUST_BE(cuMemPoolCreate(&pool, &properties), INVALID_VALUE);
   properties.handles = DESCRIPTOR;
   properties.type = MANAGED;
   MUST_BE(cuMemPoolCreate(&managed, &properties), INVALID_VALUE);  // is not shared
