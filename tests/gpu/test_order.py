@@ -30,6 +30,8 @@ class HandOver:
 
     def tearDown(self):
         gpu.synchronize()
+        # An array's stream lives as long as the array.
+        self.array = self.reader.using = None
         for address in (self.memory, self.result):
             gpu.call("cuMemFree_v2", address)
         for stream in (self.producer, self.consumer):
