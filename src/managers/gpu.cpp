@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <bit>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/report.hpp"
@@ -55,9 +57,9 @@ auto persist(Body &&body) {
   return body();
 }
 
-// Allocates by calls that a capture elsewhere would forbid.
-template <class Allocate>
-CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
+// Allocates by calls that a capture elsewhere would forbid; `free` undoes that.
+template <class Allocate, class Free>
+CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate, Free &&free) {
   driver::Faults faults;
   CUdeviceptr address = 0;
   {
@@ -67,10 +69,16 @@ CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
   if (faults.any()) {
     driver::Faults more;
     const driver::Relaxed once_more(cu, more);
-    cu.cuMemFree(address);
+    free(address);
   }
   faults.raise();
   return address;
+}
+
+template <class Allocate>
+CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
+  return relaxed(cu, std::forward<Allocate>(allocate),
+                 [&](CUdeviceptr address) { cu.cuMemFree(address); });
 }
 
 // ---- Plain and managed memory -------------------------------------------------------------------
@@ -80,6 +88,17 @@ cai_status free_address(void *context, cai_error *error) {
     driver::call(driver::get().cuMemFree,
                  static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(context)));
   });
+}
+
+// A capture elsewhere would forbid that, too.
+void free_in_order(const driver::Driver &cu, CUdeviceptr address, uint64_t stream) {
+  driver::Faults faults;
+  {
+    std::optional<driver::Relaxed> relaxed;
+    persist([&] { relaxed.emplace(cu, faults); });
+    driver::call(cu.cuMemFreeAsync, address, driver::stream_handle(stream));
+  }
+  if (const cai_error *error = faults.first()) report(*error);  // it is free all the same
 }
 
 // After what is on a stream by now. Empty in a capture, whose work has not been submitted, so that
@@ -208,15 +227,19 @@ cai_block Gpu::give_ordered(uint64_t size, uint64_t align, uint64_t stream,
   require_uncaptured(cu, stream, why_no_alloc);
   const uint64_t bytes = with_room_to_align(size, align);
   const driver::CUstream on = driver::stream_handle(stream);
-  CUdeviceptr address = 0;
-  if (pool) {
-    if (const auto result = cu.cuMemAllocFromPoolAsync(&address, bytes, pool, on)) {
-      fail_allocation(cu.cuMemAllocFromPoolAsync.name, result);
+  const auto allocate = [&](driver::Faults &) {
+    CUdeviceptr address = 0;
+    if (pool) {
+      if (const auto result = cu.cuMemAllocFromPoolAsync(&address, bytes, pool, on)) {
+        fail_allocation(cu.cuMemAllocFromPoolAsync.name, result);
+      }
+    } else if (const auto result = cu.cuMemAllocAsync(&address, bytes, on)) {
+      fail_allocation(cu.cuMemAllocAsync.name, result);
     }
-  } else if (const auto result = cu.cuMemAllocAsync(&address, bytes, on)) {
-    fail_allocation(cu.cuMemAllocAsync.name, result);
-  }
-  return block_at(address, size, align, ordered);
+    return address;
+  };
+  const auto free = [&](CUdeviceptr address) { cu.cuMemFreeAsync(address, on); };
+  return block_at(relaxed(cu, allocate, free), size, align, ordered);
 }
 
 void Gpu::memfree(const cai_block &block, uint64_t stream) const {
@@ -228,7 +251,7 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
       return free_later(device_, epoch_, given.address, block.size, stream);
     case ordered:
       persist([&] { require_uncaptured(cu, stream, why_no_free); });
-      return driver::call(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
+      return free_in_order(cu, given.address, stream);
   }
   throw Failure(CAI_ERR_VALUE, {}, "block->cookie is not of this manager");
 }

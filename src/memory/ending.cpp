@@ -238,6 +238,8 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
 
 cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
+  // The streams of its context have gone with it, and must not be asked.
+  if (memory.has_lost_context()) return give_back_now(memory, 0, error);
   const bool in_order = memory.ordered && !has_ended(memory.free_stream);
   return in_order ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/immortal.hpp"
+#include "driver/pointer.hpp"
 #include "order/above.hpp"
 #include "order/by_address.hpp"
 #include "order/edge.hpp"
@@ -83,6 +84,17 @@ Uses *take_lost() noexcept {
   return taken;
 }
 
+// Whether the memory has gone, as it does with its context: so have the streams of that, and a
+// driver may crash that is asked about them.
+bool has_gone(const driver::Driver &cu, const cai_owner &owner) noexcept {
+  const cai_array *const array = array_of(owner);
+  if (!array || array->device_type == CAI_DEVICE_CPU || has_no_elements(*array)) return false;
+  bool known = true;
+  static_cast<void>(
+      guard(nullptr, [&] { known = driver::ask_without_context(cu, array->data).known(); }));
+  return !known;
+}
+
 // Whether libcai sees that the calling thread captures. An end may free memory by a call that
 // invalidates a capture, on a stream that is not known here; so nothing ends meanwhile.
 class Sight {
@@ -107,6 +119,12 @@ class Sight {
   bool asked_ = false;
 };
 
+// Whether a stream that the memory is freed on is being captured.
+bool is_any_captured(driver::Session &session, Uses &uses) noexcept {
+  if (uses.owner && has_gone(session.cu, *uses.owner)) return false;
+  return uses.is_any_captured(session);
+}
+
 // Settles what take() gave, and puts back what is still pending, or may not end now.
 void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
             std::uint64_t context_id, Ask ask, Sight &sight, Ending &ending) noexcept {
@@ -115,7 +133,7 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, ask);
-    if (!uses->pending() && !uses->is_any_captured(session) && !sight.captures()) {
+    if (!uses->pending() && !is_any_captured(session, *uses) && !sight.captures()) {
       all.count.fetch_sub(1, std::memory_order_relaxed);
       ending.add(uses);
     } else {
@@ -219,7 +237,7 @@ bool is_freed_in_capture(const cai_owner *owner) noexcept {
   static_cast<void>(guard(nullptr, [&] {
     driver::Session session;
     Stream stream = freeing_stream(session, *owner);
-    captured = order::is_captured(session, stream);
+    captured = !has_gone(session.cu, *owner) && order::is_captured(session, stream);
     session.finish();
   }));
   return captured;
@@ -254,6 +272,8 @@ bool await_marked(std::uint64_t marked) noexcept {
 }  // namespace
 
 void put_off(Uses *uses) noexcept {
+  // The client may destroy those streams from now on, and a driver crashes that is asked of them.
+  uses->lose_marked();
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
   all.push(uses);
@@ -291,23 +311,21 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   }
   if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks(owner->freed_on);
-  if (in_order || imported) {
-    static_cast<void>(guard(nullptr, [&] {
-      driver::Session session;
-      note_freeing_streams(session, *uses, *owner);
-      session.finish();
-    }));
-  }
-  if (uses->pending()) {
+  bool gone = false;
+  if (in_order || imported || uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
-      uses->keep_marked(session, 0);
-      uses->identify_marked(session);
+      gone = has_gone(session.cu, *owner);
+      if (!gone && (in_order || imported)) {
+        static_cast<void>(guard(nullptr, [&] { note_freeing_streams(session, *uses, *owner); }));
+      }
+      if (!gone && uses->pending()) {
+        uses->keep_marked(session, 0);
+        uses->identify_marked(session);
+      }
       session.finish();
     });
-    // The client may destroy those streams from now on, and a driver crashes that is asked of them.
-    uses->lose_marked();
-    if (is_without_driver(status)) uses.reset();
+    if (gone || is_without_driver(status)) uses.reset();
   }
   if (uses && (uses->pending() || ((in_order || imported) && is_any_captured(*uses)))) {
     uses->owner = owner;
@@ -466,7 +484,11 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       driver::Session session;
       const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
-      uses.keep_marked(session, 0, order::Uses::Owner::held);
+      if (order::has_gone(session.cu, *keeper)) {
+        uses.forget();
+      } else {
+        uses.keep_marked(session, 0, order::Uses::Owner::held);
+      }
       order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
         uses.prune(session, context, id, how);
         const bool waits = how == order::Ask::and_wait && uses.is_lost_in(context);

@@ -461,6 +461,14 @@ void Uses::lose(const Stream &stream) {
   it.lost = true;
 }
 
+void Uses::forget() noexcept {
+  const std::lock_guard lock(lock_);
+  slots_.clear();
+  for (Own &it : own_) it.marked = it.lost = false;
+  marked_handle_.store(0, std::memory_order_relaxed);
+  sum_up();
+}
+
 void Uses::identify_marked(driver::Session &session) noexcept {
   // Only this thread changes the list by now; but who has another import looks at it.
   for (Own &it : own_) {

@@ -164,6 +164,8 @@ class Uses {
   // an older context with the same handle have gone with it.
   void prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
              Ask ask);
+  // All of them: the memory has gone with its context.
+  void forget() noexcept;
   // Those, and streams that keep_marked() would keep while the owner is held.
   std::size_t count();
 

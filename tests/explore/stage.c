@@ -33,6 +33,7 @@ typedef uint64_t address;
   F(int, cuEventSynchronize, handle)                              \
   F(uint64_t, simcuda_calls, const char *)                        \
   F(uint64_t, simcuda_races, void)                                \
+  F(uint64_t, simcuda_findings, void)                             \
   F(uint64_t, simcuda_last_work, void)                            \
   F(int32_t, simcuda_ordered, uint64_t, uint64_t)                 \
   F(void, simcuda_forget, void)
@@ -248,7 +249,7 @@ void open_stage(void) {
   stage.count = stage.freed = stage.owners = stage.waits_of_its_own = 0;
   stage.has_published = false;
   for (int i = 0; i < MAX_USES; ++i) stage.used_on[i] = HOST;
-  stage.races = simcuda_races();
+  stage.races = simcuda_races() + simcuda_findings();
   stage.records = simcuda_calls("cuEventRecord");
   stage.waits = count_of_waits();
 }
@@ -584,7 +585,8 @@ int has_published_by_itself(void) { return stage.has_published; }
 
 int frees(void) { return stage.freed; }
 
-uint64_t races(void) { return simcuda_races() - stage.races; }
+// And uses of destroyed streams and events.
+uint64_t races(void) { return simcuda_races() + simcuda_findings() - stage.races; }
 
 uint64_t records(void) { return simcuda_calls("cuEventRecord") - stage.records; }
 

@@ -48,6 +48,16 @@ static bool is_captured(std::uint64_t stream) {
   return wide::cu().cuStreamIsCapturing(handle_of(stream), &status) != 0 || status != 0;
 }
 
+// Runs `body` in a way that spares the captures of others, as a manager must see to by itself.
+template <class Body>
+static int relaxed(Body &&body) {
+  int mode = 2;
+  MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
+  const int result = body();
+  MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
+  return result;
+}
+
 // Memory of the driver's in the order of a stream: for ASYNC libcai has looked whether that is
 // being captured; for the rest the manager looks by itself.
 static constexpr std::uint64_t ordered = std::uint64_t{1} << 63,
@@ -104,7 +114,7 @@ cai_status Judge::get(std::uint64_t size, std::uint64_t align, std::uint32_t kin
     const std::uint64_t cookie = ordered | (kind == CAI_KIND_ASYNC ? 0 : looks);
     if (cookie & looks && is_captured(stream)) return say(CAI_ERR_CAPTURE, error);
     wide::Address address = 0;
-    if (wide::cu().cuMemAllocAsync(&address, size, handle_of(stream)) != 0) {
+    if (relaxed([&] { return wide::cu().cuMemAllocAsync(&address, size, handle_of(stream)); }) != 0) {
       return say(CAI_ERR_CUDA, error);
     }
     *out = {address, 0, size, cookie};
@@ -154,7 +164,8 @@ cai_status Judge::pass_on(const cai_block &block, std::uint64_t stream, cai_erro
   if (way_ == Way::losing) return say(CAI_ERR_CUDA, error);
   if (way_ == Way::driver && block.cookie & ordered) {
     if (block.cookie & looks && is_captured(stream)) return say(CAI_ERR_CAPTURE, error);
-    const bool done = wide::cu().cuMemFreeAsync(block.data, handle_of(stream)) == 0;
+    const bool done =
+        relaxed([&] { return wide::cu().cuMemFreeAsync(block.data, handle_of(stream)); }) == 0;
     return done ? CAI_OK : say(CAI_ERR_CUDA, error);
   }
   if (way_ == Way::reentrant) {

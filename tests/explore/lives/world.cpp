@@ -61,6 +61,7 @@ World::World() {
   MUST(cai_on_failure(hear, nullptr, nullptr));
   on_entry = [] { return only->fault_.pause(); };
   races_ = wide::cu().simcuda_races();
+  findings_ = wide::cu().simcuda_findings();
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
   for (int i = 0; i < 2; ++i) {
     const cai_usage usage = usage_of(i ? gpu : cpu);
@@ -286,6 +287,7 @@ void World::check() {
     if (owner->lost && !owner->is_untouched()) blame("memory is written that is lost");
   }
   if (wide::cu().simcuda_races() != races_) blame("something races");
+  if (wide::cu().simcuda_findings() != findings_) blame("a destroyed stream or event is used");
 }
 
 cai_status World::flush_all(cai_error *error) const {
@@ -334,6 +336,7 @@ void World::close() {
     if (!owner->is_untouched()) blame("an owner's memory is used after its end");
   }
   if (wide::cu().simcuda_races() != races_) blame("something races");
+  if (wide::cu().simcuda_findings() != findings_) blame("a destroyed stream or event is used");
 }
 
 }  // namespace lives

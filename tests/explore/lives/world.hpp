@@ -267,6 +267,7 @@ class World {
   unsigned deferred_ = 0;
   wide::Fault fault_;
   std::uint64_t races_ = 0;
+  std::uint64_t findings_ = 0;
   std::uint64_t allocations_ = 0;  // of the driver's, that are nobody's any more
 };
 

@@ -44,6 +44,7 @@ using Address = std::uint64_t;
   F(cuGraphDestroy, int, Handle)                                            \
   F(simcuda_calls, std::uint64_t, const char *)                             \
   F(simcuda_races, std::uint64_t)                                           \
+  F(simcuda_findings, std::uint64_t)                                        \
   F(simcuda_objects, std::uint64_t, const char *)                           \
   F(simcuda_fail, std::int32_t, const char *, std::uint64_t, std::int32_t)  \
   F(simcuda_forget, void)                                                   \

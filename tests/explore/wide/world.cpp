@@ -5,7 +5,8 @@
 
 namespace wide {
 
-World::World(bool does_tell) : races(cu().simcuda_races()), tells(does_tell) {
+World::World(bool does_tell)
+    : races(cu().simcuda_races()), findings(cu().simcuda_findings()), tells(does_tell) {
   current = this;
 }
 
@@ -377,6 +378,7 @@ void World::met(Call call, int number, int stream) {
 
 void World::check() {
   if (cu().simcuda_races() != races) fail("a race");
+  if (cu().simcuda_findings() != findings) fail("a destroyed stream or event is used");
   for (const Capture &capture : captures) {
     if (!capture.on) continue;
     int status = 0;

@@ -324,6 +324,7 @@ struct World {
   void note_captured(int number, int stream);
 
   std::uint64_t races;
+  std::uint64_t findings;
   std::vector<Handle> events, events_of_guest;
   unsigned scratch = 0;
   const bool tells;
