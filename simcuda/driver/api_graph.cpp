@@ -142,6 +142,7 @@ SIM_API CUresult cuGraphCreate(CUgraph *out, unsigned flags) {
 
 SIM_API CUresult cuGraphDestroy(CUgraph handle) {
   return call(__func__, {handle}, [&](Session &s) {
+    const EndsHere ends_here(s.thread);
     auto graph = graph_of(s, handle);
     if (graph->capturing) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
     if (graph->of_node) throw Refused{CUDA_ERROR_INVALID_VALUE};

@@ -84,6 +84,7 @@ SIM_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 
 SIM_API CUresult cuGraphExecDestroy(CUgraphExec handle) {
   return call(__func__, {handle}, [&](Session &s) {
+    const EndsHere ends_here(s.thread);
     exec_of(s, handle);
     s.driver.graph_execs.remove(handle);
   });

@@ -21,13 +21,14 @@ struct ThreadState {
   int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool per_thread_default = false;
   bool driver_thread = false;
+  bool ends_user_objects = false;                 // those that nothing refers to any more
   std::vector<std::function<void()>> after_call;  // what the client is to be called for, unlocked
-  const char *call = "";  // the call in progress, by its base name,
-  Site site = 0;          // and where it comes from
+  const char *call = "";                          // the call in progress, by its base name,
+  Site site = 0;                                  // and where it comes from
   std::uintptr_t stale = 0;   // a handle that it was given of what is destroyed,
   const char *stale_of = "";  // a stream, say
-  StepPtr running;        // the host function that runs on this thread
-  StepPtr last;           // what it did last, if races are looked for
+  StepPtr running;            // the host function that runs on this thread
+  StepPtr last;               // what it did last, if races are looked for
 };
 
 // What the environment says, read once.
@@ -94,7 +95,8 @@ class Registry {
   }
   std::shared_ptr<Object> get(Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) const {
     auto object = find(handle);
-    if (!object) throw Refused{went_with_context(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : otherwise};
+    if (!object)
+      throw Refused{went_with_context(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : otherwise};
     return object;
   }
   void remove(Handle handle) {  // of an object that is here

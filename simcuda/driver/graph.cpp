@@ -69,9 +69,13 @@ void UserReferences::add(const UserReferences &other) {
 }
 
 UserReferences::~UserReferences() {
+  ThreadState &thread = thread_state();
   for (auto &[object, count] : counts_) {
     object->of_graphs -= count;
-    end_if_unused(*driver(), *object);
+    if (thread.ends_user_objects)
+      end_if_unused(*driver(), *object, thread);
+    else
+      end_if_unused(*driver(), *object);
   }
 }
 

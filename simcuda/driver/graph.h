@@ -9,8 +9,8 @@
 
 namespace simcuda {
 
-// Something of the client's that graphs keep alive. Its destructor is called on the driver's
-// thread once nobody holds a reference.
+// Something of the client's that graphs keep alive. Its destructor is called once nobody holds a
+// reference.
 struct UserObject {
   CUuserObject handle = nullptr;
   CUhostFn destroy = nullptr;
@@ -21,8 +21,21 @@ struct UserObject {
 
 // Ends an object that nobody refers to any more: on a thread of the driver's,
 void end_if_unused(Driver &driver, UserObject &object);
-// or on that which gives up the last reference by a call of its own, before that returns.
+// or on that which gives up the last reference by a call of its own (a release, the end of a graph
+// or of what was made of it), before that returns.
 void end_if_unused(Driver &driver, UserObject &object, ThreadState &caller);
+
+// As long as this is there, what gives up references does so for the calling thread.
+class EndsHere {
+ public:
+  explicit EndsHere(ThreadState &thread) : thread_(thread) { thread_.ends_user_objects = true; }
+  ~EndsHere() { thread_.ends_user_objects = false; }
+  EndsHere(const EndsHere &) = delete;
+  EndsHere &operator=(const EndsHere &) = delete;
+
+ private:
+  ThreadState &thread_;
+};
 
 // The references of one graph.
 class UserReferences {
