@@ -82,6 +82,8 @@ void open_memory(Session &s, CUdeviceptr *out, const CUipcMemHandle &handle, uns
   Ipc &ipc = s.driver.ipc;
   if (ipc.is_own(ticket)) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   const auto share = ipc.find_memory(ticket);
+  if (!share && ticket.kind == Ticket::Kind::memory && Ipc::has_ended(ticket))
+    throw Refused{CUDA_ERROR_INVALID_HANDLE};
   if (!share || share->slot->pool) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (Import *known = ipc.find_import(*share, context.get())) {
     ++known->opened;
@@ -162,6 +164,8 @@ SIM_API CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle) {
     if (s.driver.ipc.is_own(ticket)) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     auto event = std::make_shared<Event>();
     event->share = s.driver.ipc.find_event(ticket);
+    if (!event->share)
+      event->share = Ipc::ended_event(ticket, s.driver.device(context->device).physical);
     if (!event->share) throw Refused{CUDA_ERROR_MAP_FAILED};
     ordinal_of(s.driver, event->share->slot->device, CUDA_ERROR_MAP_FAILED);
     event->context = context;

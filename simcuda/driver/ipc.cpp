@@ -200,6 +200,19 @@ std::shared_ptr<EventShare> Ipc::find_event(const Ticket &ticket) {
   return board ? find<EventShare>(board, board->events, ticket) : nullptr;
 }
 
+bool Ipc::has_ended(const Ticket &ticket) {
+  return ticket.process > 0 && !is_alive(ticket.process);
+}
+
+std::shared_ptr<EventShare> Ipc::ended_event(const Ticket &ticket, int device) {
+  if (ticket.kind != Ticket::Kind::event || !ticket.id || !has_ended(ticket)) return nullptr;
+  auto board = std::make_shared<Board>();  // that nobody else sees
+  SharedEvent &slot = board->events[0];
+  slot.device = device;
+  slot.id = ticket.id;
+  return share_of<EventShare>(board, slot, ticket.id, false);
+}
+
 int Ipc::open_file(const MemoryShare &share) {
   const int file = open_file_of(share.board->process, share.slot->file);
   struct stat status;

@@ -123,6 +123,10 @@ class Ipc {
   std::shared_ptr<MemoryShare> find_memory(const Ticket &ticket);
   std::shared_ptr<PoolShare> find_pool(const Ticket &ticket);
   std::shared_ptr<EventShare> find_event(const Ticket &ticket);
+  // Whether the process that a ticket is from has ended.
+  static bool has_ended(const Ticket &ticket);
+  // An event of such a process: nothing is left to wait for.
+  static std::shared_ptr<EventShare> ended_event(const Ticket &ticket, int device);
   bool is_own(const Ticket &ticket) const { return own_ && ticket.nonce == own_->nonce; }
   // The file that shared memory lies in, to be closed by the caller; -1: it is gone.
   static int open_file(const MemoryShare &share);

@@ -50,7 +50,7 @@ int main(int count, char **arguments) {
   FOUND_STATUS("closed once too often", cuIpcCloseMemHandle(data), INVALID_VALUE);
   kill_other(&other);
   FOUND_STATUS("memory of a dead process", cuIpcOpenMemHandle(&data, handles[0], PEERS),
-               INVALID_VALUE);
-  FOUND_STATUS("an event of a dead process", cuIpcOpenEventHandle(&event, handles[2]), MAP_FAILED);
+               INVALID_HANDLE);
+  FOUND_STATUS("an event of a dead process", cuIpcOpenEventHandle(&event, handles[2]), SUCCESS);
   return 0;
 }
