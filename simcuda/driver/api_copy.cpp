@@ -182,12 +182,13 @@ Side side_of_array(Session &s, const SideParameters &p, const Shape &shape) {
 Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return {};
   if (p.type == CU_MEMORYTYPE_ARRAY) return side_of_array(s, p, shape);
-  // Without a pitch the rows follow each other, without a height the slices. Slices may overlap.
-  const std::size_t row_end = sum(1, p.x, shape.width);
-  if (p.pitch && p.pitch < row_end) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  // Without a pitch the rows follow each other, without a height the slices.
+  const std::size_t row_end = sum(1, p.x, shape.width), slice_end = sum(1, p.y, shape.height);
+  if ((p.pitch && p.pitch < row_end) || (p.height && p.height < slice_end))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
   Side side;
   side.pitch = p.pitch ? p.pitch : row_end;
-  side.slice = sum(side.pitch, p.height ? p.height : sum(1, p.y, shape.height), 0);
+  side.slice = sum(side.pitch, p.height ? p.height : slice_end, 0);
   // An H100 does not look at this, and with a pitch of 2^64 - 8 it goes upwards, by 8 bytes:
   // whoever does that finds out here that the manual forbids it.
   if (side.pitch > most_pitch && shape.height > 1) throw Refused{CUDA_ERROR_INVALID_VALUE};

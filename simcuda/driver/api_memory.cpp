@@ -23,7 +23,7 @@ AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsi
 }
 
 void allocate_host(Session &s, void **out, std::size_t size, unsigned flags) {
-  required(out);
+  required(out) = nullptr;  // which it stays, where there is no room
   if (flags &
       ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -71,7 +71,7 @@ SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *out, std::size_t *pitch, std::s
 
 SIM_API CUresult cuMemAllocManaged(CUdeviceptr *out, std::size_t bytes, unsigned flags) {
   return call(__func__, {out, bytes, flags}, [&](Session &s) {
-    required(out);
+    required(out) = 0;
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     *out = allocate(s, Allocation::Kind::managed, bytes, flags)->address;
@@ -162,6 +162,7 @@ SIM_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, u
     if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
     s.current();
     auto allocation = host_allocation(s, pointer);
+    if (allocation->pool) throw Refused{CUDA_ERROR_INVALID_VALUE};  // it has no other address
     required(out) = allocation->device_address() + (address_of(pointer) - allocation->address);
   });
 }

@@ -57,6 +57,9 @@ static void check_shapes(void) {
   copy = good;
   copy.to.level = 1;
   MUST(cuMemcpy3D(&copy));
+  copy = good;
+  copy.from.height = (size_t)1 << 61;  // slices 2^64 bytes apart, which an H100's driver takes
+  MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
   // Beyond the end of the address space, one way or the other. An H100's driver lets it begin anew
   // at its start, and so copies what lies before `from`: that is nobody's, and refused here.
   copy = good;
