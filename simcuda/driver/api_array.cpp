@@ -31,10 +31,11 @@ std::size_t channel_bytes(int format) {
   }
 }
 
-// The planar and the compressed ones, and what came after them, have numbers from here on.
-bool is_format(int format) {
-  const int first_other = 0x50;
-  return channel_bytes(format) || format >= first_other;
+// The packed, compressed and planar ones, and those that are normalised.
+bool is_other_format(int format) {
+  constexpr int ranges[][2] = {{0x50, 0x50}, {0x91, 0xa9}, {0xb0, 0xb5}, {0xc0, 0xcb}};
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [&](auto &range) { return range[0] <= format && format <= range[1]; });
 }
 
 void check(const CUDA_ARRAY3D_DESCRIPTOR &d) {
@@ -51,7 +52,8 @@ void check(const CUDA_ARRAY3D_DESCRIPTOR &d) {
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const std::size_t most = 1 << 17;  // elements, in any dimension
   if (std::max({d.Width, d.Height, d.Depth}) > most) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (!is_format(d.Format)) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (!channel_bytes(d.Format) && !is_other_format(d.Format))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!channel_bytes(d.Format) || (d.Flags & ~imitated)) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
 }
 
@@ -73,11 +75,10 @@ void create(Session &s, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR &descriptor)
   *out = s.driver.arrays.add(array);
 }
 
-void destroy(Driver &driver, Array &array) {
+void end(Driver &driver, Array &array) {
   discharge(driver, *array.allocation);
   driver.races.host_frees(*array.allocation);
   driver.memory.free_hidden(*array.allocation);
-  driver.arrays.remove(array.handle);
 }
 
 }  // namespace
@@ -85,8 +86,11 @@ void destroy(Driver &driver, Array &array) {
 namespace simcuda {
 
 void remove_arrays_of(Driver &driver, const Context &context) {
-  for (auto &array : driver.arrays.all())
-    if (array->context.get() == &context) destroy(driver, *array);
+  for (auto &array : driver.arrays.all()) {
+    if (array->context.get() != &context) continue;
+    end(driver, *array);
+    driver.arrays.end_with_context(array->handle);
+  }
 }
 
 }  // namespace simcuda
@@ -110,7 +114,8 @@ SIM_API CUresult cuArrayDestroy(CUarray handle) {
     refuse_failed(*array->context);
     s.finish_device(array->context->device);
     if (array->allocation->dead) throw Refused{CUDA_ERROR_INVALID_HANDLE};
-    destroy(s.driver, *array);
+    end(s.driver, *array);
+    s.driver.arrays.remove(handle);
   });
 }
 

@@ -48,6 +48,30 @@ std::size_t default_limit(int limit) {
   }
 }
 
+// What becomes of a value that is set.
+std::size_t limit_for(int limit, std::size_t value) {
+  const auto whole = [&](std::size_t piece) { return (value + piece - 1) / piece * piece; };
+  default_limit(limit);  // there is such a limit
+  switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+      return whole(16);
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      return std::max<std::size_t>(value, 512 << 10);
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      return std::max<std::size_t>(value, 4 << 20);
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+      if (value > 128) throw Refused{CUDA_ERROR_INVALID_VALUE};
+      return value;
+    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
+      return whole(3276800);  // a 16th of the cache
+    case CU_LIMIT_SHMEM_SIZE:
+    case CU_LIMIT_CIG_ENABLED:
+      throw Refused{CUDA_ERROR_NOT_PERMITTED};
+    default:
+      return value;
+  }
+}
+
 void synchronise(Session &s, const std::shared_ptr<Context> &context) {
   refuse_failed(*context);
   refuse_context_sync(s, *context);
@@ -198,11 +222,11 @@ SIM_API CUresult cuCtxGetId(CUcontext handle, unsigned long long *id) {
 }
 
 SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned *version) {
-  return call(__func__, {handle, version},
-              [&](Session &s) {
+  return call(__func__, {handle, version}, [&](Session &s) {
     if (handle && !s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT)->alive)
       throw Refused{CUDA_ERROR_INVALID_CONTEXT};
-    required(version) = s.context(handle)->api_version; });
+    required(version) = s.context(handle)->api_version;
+  });
 }
 
 SIM_API CUresult cuCtxGetFlags(unsigned *flags) {
@@ -256,8 +280,7 @@ SIM_API CUresult cuCtxGetLimit(std::size_t *value, int limit) {
 SIM_API CUresult cuCtxSetLimit(int limit, std::size_t value) {
   return call(__func__, {limit, value}, [&](Session &s) {
     auto context = s.current();
-    default_limit(limit);  // there is such a limit
-    context->limits[limit] = value;
+    context->limits[limit] = limit_for(limit, value);
   });
 }
 

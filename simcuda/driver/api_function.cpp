@@ -16,10 +16,14 @@ void check_flags(unsigned flags) {
 }
 
 void tell_resident(Session &s, int *count, CUfunction function, int threads, std::size_t shared) {
-  const auto code = function_of(s, function)->code;
+  const auto found = function_of(s, function);
   if (threads <= 0) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  required(count) =
-      static_cast<int>(resident_blocks(*code, static_cast<unsigned>(threads), shared));
+  const int allowed = attribute_of(*found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  const unsigned blocks =
+      shared > static_cast<std::size_t>(allowed)
+          ? 0
+          : resident_blocks(*found->code, static_cast<unsigned>(threads), shared);
+  required(count) = static_cast<int>(blocks);
 }
 
 // By the launch's attribute, or by what the kernel requires; 0: it is a launch without clusters.
@@ -44,7 +48,8 @@ unsigned cluster_blocks(const Function &function, const CUlaunchConfig &c) {
   return blocks;
 }
 
-// Clusters are not executed as such: there are as many as there is room for blocks.
+// Clusters are not executed as such: there are as many as there is room for blocks. On a GPU there
+// may be fewer, since each lies within one of its clusters of multiprocessors.
 void tell_clusters(Session &s, int *count, CUfunction handle, const CUlaunchConfig *config) {
   required(count);
   const auto &c = required(config);

@@ -16,7 +16,7 @@ struct Place {
   std::size_t count;
 };
 
-// Where a graph's own memory is used, the current context is not enough.
+// Where a graph's own memory is filled, the current context is not enough; for a copy it is.
 NodeWorkPtr in_context(CUcontext handle, NodeWorkPtr work) {
   for (auto &access : work->accesses)
     if (!handle && access.allocation && access.allocation->of_graph)
@@ -105,9 +105,7 @@ CUgraphNode add_any(Session &s, const Place &place, CUgraphNodeParams &p) {
                  kernel_work(s, s.context(p.kernel.func ? nullptr : p.kernel.ctx), &p.kernel));
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       if (p.memcpy.flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
-      return add(s, place,
-                 in_context(p.memcpy.copyCtx,
-                            copy_work(s, s.context(p.memcpy.copyCtx), &p.memcpy.copyParams)));
+      return add(s, place, copy_work(s, s.context(p.memcpy.copyCtx), &p.memcpy.copyParams));
     case CU_GRAPH_NODE_TYPE_MEMSET:
       return add(s, place,
                  in_context(p.memset.ctx, memset_work(s, s.context(p.memset.ctx), &p.memset.fill)));
@@ -166,8 +164,7 @@ SIM_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph,
                                       const CUDA_MEMCPY3D *parameters, CUcontext context) {
   return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
     required(out);
-    *out = add(s, {graph, dependencies, count},
-               in_context(context, copy_work(s, s.context(context), parameters)));
+    *out = add(s, {graph, dependencies, count}, copy_work(s, s.context(context), parameters));
   });
 }
 

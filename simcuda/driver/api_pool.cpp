@@ -43,7 +43,8 @@ std::pair<std::shared_ptr<Pool> &, std::shared_ptr<Pool> &> pools_at(Session &s,
   const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
   if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
   // Managed memory need not prefer any place.
-  const bool nowhere = managed && location.type == CU_MEM_LOCATION_TYPE_INVALID;
+  const bool nowhere = location.type == CU_MEM_LOCATION_TYPE_INVALID;
+  if (nowhere && !managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!nowhere) check_place(s, location, CUDA_ERROR_NOT_SUPPORTED);
   if (!managed && !is_on_host(location)) {
     Device &device = s.driver.device(location.id);
@@ -212,7 +213,7 @@ SIM_API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *proper
     if (pool->kind != MemoryKind::device && properties->handleTypes)
       throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     pool->handle_types = properties->handleTypes;
-    pool->max_size = in_chunks(properties->maxSize);
+    pool->max_size = in_chunks(properties->maxSize, 32u << 20);  // as an H200 counts
     *out = s.driver.pools.add(pool);
   });
 }

@@ -128,7 +128,7 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     // Of the legacy stream by its own name, a single attachment is taken.
     if (flags == CU_MEM_ATTACH_SINGLE && !handle && stream->kind == Stream::Kind::legacy)
-      throw Refused{CUDA_ERROR_INVALID_HANDLE};
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
     const auto allocation = s.driver.memory.device_place(pointer, length).allocation;
     if (allocation->kind != Allocation::Kind::managed || (length && length != allocation->size))
       throw Refused{CUDA_ERROR_INVALID_VALUE};

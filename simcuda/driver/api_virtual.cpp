@@ -63,6 +63,17 @@ AllocationPtr mapping_at(Session &s, CUdeviceptr address) {
   return allocation;
 }
 
+// The reservation in which all of it lies.
+const auto &reservation_of(Session &s, CUdeviceptr address, std::size_t size) {
+  const auto next = s.driver.reservations.upper_bound(address);
+  if (next == s.driver.reservations.begin()) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const auto &found = *std::prev(next);
+  const std::size_t offset = address - found.first;
+  if (offset > found.second.size || size > found.second.size - offset)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return found;
+}
+
 void check_size(std::size_t size) {
   if (!size || size % granularity) throw Refused{CUDA_ERROR_INVALID_VALUE};
 }
@@ -157,13 +168,8 @@ SIM_API CUresult cuMemMap(CUdeviceptr address, std::size_t size, std::size_t off
     check_size(size);
     if (flags || offset || size > physical->bytes->size || address % granularity)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    auto reservation = s.driver.reservations.upper_bound(address);
-    if (reservation == s.driver.reservations.begin()) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    --reservation;
-    const auto &[begin, reserved] = *reservation;
-    if (address - begin > reserved.size || size > reserved.size - (address - begin) ||
-        s.driver.memory.overlaps(address, size))
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    const auto &[begin, reserved] = reservation_of(s, address, size);
+    if (s.driver.memory.overlaps(address, size)) throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto allocation = s.driver.memory.map_at(address, *physical->bytes, size);
     allocation->mapping = std::make_shared<VirtualMapping>();
     allocation->mapping->physical = physical;
@@ -176,9 +182,12 @@ SIM_API CUresult cuMemMap(CUdeviceptr address, std::size_t size, std::size_t off
   });
 }
 
-// Nobody waits here for what still uses the memory: that is the client's business.
+// Nobody waits here for what still uses the memory: that is the client's business. Where nothing is
+// mapped there is nothing to do.
 SIM_API CUresult cuMemUnmap(CUdeviceptr address, std::size_t size) {
   return call(__func__, {address, size}, [&](Session &s) {
+    reservation_of(s, address, size);
+    if (size && !s.driver.memory.overlaps(address, size)) return;
     for (auto &allocation : mapped(s, address, size)) {
       s.driver.races.host_uses({allocation, allocation->address, allocation->size, true});
       s.driver.memory.unmap(*allocation);

@@ -133,7 +133,7 @@ std::size_t available_shared(const Function &function, unsigned blocks, unsigned
   const auto own =
       static_cast<std::size_t>(own_attribute(code, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
   const int allowed = attribute_of(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-  return std::min(each - shared_reserved - own, static_cast<std::size_t>(allowed));
+  return std::min(each - own, static_cast<std::size_t>(allowed));
 }
 
 unsigned required_in_cluster(const Function &function) {

@@ -8,9 +8,6 @@
 namespace simcuda {
 namespace {
 
-// Pools take memory from the device in pieces of this size.
-constexpr std::uint64_t chunk = 2u << 20;
-
 std::size_t pages(std::size_t bytes) {
   constexpr std::size_t page_size = 4096;
   return (bytes + page_size - 1) / page_size;
@@ -90,7 +87,7 @@ void FreeBlocks::for_each(const std::function<void(const FreeBlock &)> &tell) co
   for (auto &[stream, blocks] : by_stream_) std::for_each(blocks.begin(), blocks.end(), tell);
 }
 
-std::uint64_t in_chunks(std::uint64_t bytes) {
+std::uint64_t in_chunks(std::uint64_t bytes, std::uint64_t chunk) {
   return bytes > UINT64_MAX - chunk ? bytes : (bytes + chunk - 1) / chunk * chunk;
 }
 

@@ -14,7 +14,7 @@ void discharge(Driver &driver, Allocation &allocation);
 // Whether the device has access to what the pool holds.
 bool is_accessible(const Pool &pool, int device);
 // Pools take memory from the device in pieces of some size.
-std::uint64_t in_chunks(std::uint64_t bytes);
+std::uint64_t in_chunks(std::uint64_t bytes, std::uint64_t chunk = 2u << 20);
 // For a copy or a memset by this device.
 void refuse_inaccessible(const Allocation &allocation, int device);
 // Room for so many bytes of a device, or of a pool: where there is too little, stream-ordered frees

@@ -21,7 +21,7 @@ int main(void) {
   MUST(cuStreamAttachMemAsync(LEGACY, managed, 0, GLOBAL));
   FOUND_STATUS("to the legacy stream, by its name",
                cuStreamAttachMemAsync(LEGACY, managed, 0, SINGLE), SUCCESS);
-  FOUND("to the NULL stream", cuStreamAttachMemAsync(NULL, managed, 0, SINGLE) == SUCCESS, 0);
+  MUST_BE(cuStreamAttachMemAsync(NULL, managed, 0, SINGLE), INVALID_VALUE);
   MUST_BE(cuStreamAttachMemAsync(stream, managed, 0, 3), INVALID_VALUE);
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemFree(managed));

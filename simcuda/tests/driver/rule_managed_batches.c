@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: Several ranges of managed memory are prefetched, or discarded, at once, each range to its
 // place.
-// Source: cuda.h, cuMemPrefetchBatchAsync, cuMemDiscardBatchAsync; a place to be checked on a GPU
+// Source: cuda.h, cuMemPrefetchBatchAsync, cuMemDiscardBatchAsync
 #include "graphs.h"
 
 enum { PREFETCHED = 4, CPU = -1, SIZE = 1 << 16, RANGES = 3 };
@@ -57,10 +57,9 @@ int main(void) {
 
   first[0] = 1;
   MUST_BE(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, first, 1, 0, stream), INVALID_VALUE);
-  first[0] = first[1] = 0;  // nothing goes to the first place
+  first[0] = first[1] = 0;  // it is not said which of them gets the range
   MUST(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, first, 2, 0, stream));
   MUST(cuStreamSynchronize(stream));
-  FOUND("nothing goes to a place whose successor begins with it", place_of(data[0]) == 0, 1);
   first[1] = RANGES;
   MUST_BE(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, first, 2, 0, stream), INVALID_VALUE);
   MUST_BE(cuMemPrefetchBatchAsync(data, sizes, 1, places, first, 2, 0, stream), INVALID_VALUE);

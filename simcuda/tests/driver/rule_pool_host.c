@@ -25,9 +25,10 @@ int main(void) {
   USE(cuMemPoolGetAccess, 11020, int *, CUmemoryPool, Location *);
   USE(cuMemPoolSetAccess, 11020, CUmemoryPool, const Access *, size_t);
   USE(cuMemFreeHost, 2000, void *);
+  USE(cuMemHostGetDevicePointer, 3020, CUdeviceptr *, void *, unsigned);
   enum { PINNED = 1, MANAGED = 2, ON_GPU = 1, ON_HOST = 2, SIZE = 4096, READ_WRITE = 3 };
   const PoolProperties properties = {.type = PINNED, .location_type = ON_HOST};
-  Location host = {ON_HOST, 0}, device = {ON_GPU, 0}, nowhere = {99, 0};
+  Location host = {ON_HOST, 0}, device = {ON_GPU, 0}, nowhere = {99, 0}, unsaid = {0, 0};
   CUmemoryPool pool, usual = NULL, is = NULL, of_device = NULL;
   CUdeviceptr data, again;
   CUstream stream;
@@ -45,6 +46,8 @@ int main(void) {
   FOUND("a device has access to it", access == READ_WRITE, 0);
   MUST(cuMemAllocFromPoolAsync(&data, SIZE, pool, stream));
   FOUND_STATUS("memset without access", cuMemsetD8Async(data, 7, SIZE, stream), INVALID_VALUE);
+  FOUND_STATUS("its device pointer without access",
+               cuMemHostGetDevicePointer(&again, (void *)(uintptr_t)data, 0), INVALID_VALUE);
   const Access access_of_device = {device, READ_WRITE};
   MUST(cuMemPoolSetAccess(pool, &access_of_device, 1));
   MUST(cuMemPoolGetAccess(&access, pool, &device));
@@ -82,6 +85,7 @@ int main(void) {
   MUST_BE(cuMemSetMemPool(&device, PINNED, pool) != SUCCESS, 1);
   MUST_BE(cuMemSetMemPool(&host, MANAGED, pool) != SUCCESS, 1);
   MUST_BE(cuMemGetMemPool(&is, &nowhere, PINNED), NOT_SUPPORTED);
+  MUST_BE(cuMemGetMemPool(&is, &unsaid, PINNED), INVALID_VALUE);
   MUST_BE(cuMemGetMemPool(NULL, &host, PINNED), INVALID_VALUE);
   MUST(cuMemSetMemPool(&host, PINNED, usual));
   MUST(cuMemPoolDestroy(pool));

@@ -14,13 +14,12 @@ int main(void) {
   USE(cuMemGetAllocationPropertiesFromHandle, 10020, MemoryProperties *, Memory);
   USE(cuMemGetAccess, 10020, uint64_t *, const void *, CUdeviceptr);
   USE(cuMemGetAddressRange, 3020, CUdeviceptr *, size_t *, CUdeviceptr);
-  USE(cuMemGetInfo, 3020, size_t *, size_t *);
   USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);
   USE(cuIpcGetMemHandle, 4010, void *, CUdeviceptr);
   const MemoryProperties none = {0};
   MemoryProperties told = {0};
   CUdeviceptr range = 0, second, base;
-  size_t piece = 0, size = 0, free_before = 0, free_now = 0, total;
+  size_t piece = 0, size = 0;
   Memory memory, again, retained, nothing = 0;
   uint64_t access = 9;
   struct {
@@ -32,7 +31,6 @@ int main(void) {
   MUST(cuMemGetAllocationGranularity(&size, &none, 0));  // of no kind and no place
   MUST_HOLD(size > 0);
   MUST_BE(cuMemGetAllocationGranularity(&piece, &on_first_device, 9), INVALID_VALUE);
-  MUST(cuMemGetInfo(&free_before, &total));
   MUST(cuMemAddressReserve(&range, 4 * piece, 0, 0, 0));
   MUST(cuMemAddressReserve(&second, piece, 0, 0, 0));
   MUST_BE(cuMemAddressReserve(&base, 0, 0, 0, 0), INVALID_VALUE);
@@ -87,7 +85,7 @@ int main(void) {
 
   MUST_BE(cuMemAddressFree(range, 4 * piece) != SUCCESS, 1);  // something is mapped there
   MUST(cuMemUnmap(range, 2 * piece));
-  MUST_BE(cuMemUnmap(range, piece), INVALID_VALUE);
+  FOUND_STATUS("to unmap what is not mapped", cuMemUnmap(range, piece), SUCCESS);
   MUST_BE(cuMemsetD8Async(range, 1, 1, LEGACY), INVALID_VALUE);
   MUST(cuMemcpyDtoH(&byte, second, 1));
   MUST_BE(byte, 9);
@@ -99,7 +97,5 @@ int main(void) {
   MUST(cuMemRelease(retained));
   MUST(cuMemUnmap(second, piece));
   MUST(cuMemAddressFree(second, piece));
-  MUST(cuMemGetInfo(&free_now, &total));
-  FOUND("all of the memory is free again", free_now == free_before, 1);
   return 0;
 }

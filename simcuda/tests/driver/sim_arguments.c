@@ -51,18 +51,32 @@ static void check_limits(void) {
   USE(cuCtxGetStreamPriorityRange, 5050, int *, int *);
   USE(cuDeviceGetP2PAttribute, 8000, int *, int, CUdevice, CUdevice);
   enum { MALLOC_HEAP = 2, SYNC_DEPTH = 3 };
-  size_t limit = 0;
+  static const struct {
+    CUresult status;
+    size_t then;
+  } limits[] = {{SUCCESS, 4112},        {SUCCESS, 512 << 10},    {SUCCESS, 4 << 20},
+                {UNSUPPORTED_LIMIT, 0}, {SUCCESS, 4097},         {INVALID_VALUE, 64},
+                {SUCCESS, 3276800},     {NOT_PERMITTED, 232448}, {NOT_PERMITTED, 0},
+                {UNSUPPORTED_LIMIT, 0}};
+  size_t limit = 0, i;
   int value = 7, least = 7, greatest = 7, attribute;
+  MUST(cuCtxGetLimit(&limit, MALLOC_HEAP));
+  MUST_BE(limit, 8 << 20);
   MUST(cuCtxSetLimit(0, 4096));
   MUST(cuCtxGetLimit(&limit, 0));
   MUST_BE(limit, 4096);
+  // What is set need not be what comes of it: as on an H200, save for the size of the cache.
+  for (i = 0; i < sizeof limits / sizeof *limits; ++i) {
+    MUST_BE(cuCtxSetLimit((int)i, 4097), limits[i].status);
+    if (limits[i].status == UNSUPPORTED_LIMIT) continue;
+    MUST(cuCtxGetLimit(&limit, (int)i));
+    MUST_BE(limit, limits[i].then);
+  }
   MUST_BE(cuCtxSetLimit(-1, 1), INVALID_VALUE);
   MUST_BE(cuCtxSetLimit(10, 1), INVALID_VALUE);
   MUST_BE(cuCtxGetLimit(&limit, -1), INVALID_VALUE);
   MUST_BE(cuCtxGetLimit(&limit, 10), INVALID_VALUE);
   MUST_BE(cuCtxGetLimit(&limit, SYNC_DEPTH), UNSUPPORTED_LIMIT);
-  MUST(cuCtxGetLimit(&limit, MALLOC_HEAP));
-  MUST_BE(limit, 8 << 20);
   MUST(cuCtxGetSharedMemConfig(&value));
   MUST_BE(value, 1);
   MUST(cuCtxGetStreamPriorityRange(NULL, &greatest));

@@ -45,7 +45,7 @@ int main(void) {
   MUST(cuMemAlloc(&data, 64));
   MUST(cuMemsetD8Async(data, 1, 64, PER_THREAD));
   in_another_thread(destroy, second);
-  MUST_BE(cuArrayGetDescriptor(&known, goes), INVALID_HANDLE);
+  MUST_BE(cuArrayGetDescriptor(&known, goes), CONTEXT_IS_DESTROYED);
   MUST_BE(cuStreamSynchronize(PER_THREAD), CONTEXT_IS_DESTROYED);
   MUST(cuArrayGetDescriptor(&known, stays));
   MUST_BE(known.width, 4);

@@ -168,7 +168,8 @@ static void check_instantiation(void) {
   MUST(cuGraphDestroy(graph));
 }
 
-// A graph that is being captured is nobody's yet.
+// A graph that is being captured is no child yet, and stays; what it has so far can be instantiated
+// (an H200 refused that here, where it has no nodes, and took it where it had some).
 static void check_captured(void) {
   USE_GRAPHS;
   USE_STREAMS;
@@ -193,7 +194,8 @@ static void check_captured(void) {
   MUST(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, RELAXED));
   MUST_BE(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, RELAXED) != 0, 1);
   MUST_BE(cuGraphDestroy(graph), ILLEGAL_STATE);
-  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphExecDestroy(exec));
   MUST_BE(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph), NOT_SUPPORTED);
   MUST(cuStreamEndCapture(stream, &ended));
   MUST_BE(ended == graph, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A host function may not call the driver, and is told so whatever it calls (a driver may answer
-// some calls, as an H100's does cuStreamQuery, and others never return); it runs with no lock of
-// the driver held, so that a thread which it waits for can call; and a call that does not block
-// does not wait for it.
+// some calls, as an H200's does cuStreamQuery and cuEventQuery, and others never return); it runs
+// with no lock of the driver held, so that a thread which it waits for can call; and a call that
+// does not block does not wait for it.
 #include "driver_test.h"
 
 static CUresult inside = SUCCESS;

@@ -13,8 +13,8 @@ typedef struct {
 
 enum { PINNED = 1, MANAGED = 2, DEVICE = 1, MIB = 1 << 20, INVALID_TYPE = 0, READ_WRITE = 3 };
 
-// A pool gives no more than it was made for, in whole pieces of 2 MiB, and what could not be had
-// leaves it as it was.
+// A pool gives no more than it was made for, in whole pieces of 32 MiB (as an H200's), and what
+// could not be had leaves it as it was.
 static void check_limit(void) {
   USE_STREAMS;
   USE_POOLS;
@@ -25,17 +25,17 @@ static void check_limit(void) {
   uint64_t used = 0;
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuMemPoolCreate(&pool, &properties));
-  for (int i = 0; i < 4; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], MIB, pool, stream));
+  for (int i = 0; i < 4; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], 8 * MIB, pool, stream));
   MUST_BE(cuMemAllocFromPoolAsync(&none, 1, pool, stream), OUT_OF_MEMORY);
   MUST_BE(none, 0);
   MUST_BE(cuMemAllocFromPoolAsync(&none, (size_t)1 << 60, pool, stream), OUT_OF_MEMORY);
   // Frees that are on their way make room.
   MUST(cuMemFreeAsync(data[0], stream));
   MUST(cuMemFreeAsync(data[1], stream));
-  MUST(cuMemAllocFromPoolAsync(&data[0], 2 * MIB, pool, stream));
+  MUST(cuMemAllocFromPoolAsync(&data[0], 16 * MIB, pool, stream));
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemPoolGetAttribute(pool, USED, &used));
-  MUST_BE(used, 4 * MIB);
+  MUST_BE(used, 32 * MIB);
   MUST(cuMemFreeAsync(data[0], stream));
   MUST(cuMemFreeAsync(data[2], stream));
   MUST(cuMemFreeAsync(data[3], stream));
@@ -49,8 +49,8 @@ static void check_limit(void) {
 static void check_block_kept(void) {
   USE_STREAMS;
   USE_POOLS;
-  enum { LITTLE = 16, MORE = 4096, OTHER = 2 * MIB - MORE + LITTLE };
-  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = 2 * MIB};
+  enum { LITTLE = 16, MORE = 4096, OTHER = 32 * MIB - MORE + LITTLE };
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = 32 * MIB};
   CUmemoryPool pool;
   CUstream stream;
   CUdeviceptr other, data, again = 0;

@@ -402,7 +402,7 @@ static void begin(void) {
   MUST(cuStreamCreate(&other, NON_BLOCKING));
 }
 
-// The context has an error afterwards.
+// The context has an error afterwards: it is simcuda's limit that ends it, and simcuda's status.
 static void loop_for_ever(void) {
   setenv("SIMCUDA_KERNEL_LIMIT", "1", 1);
   begin();

@@ -96,17 +96,19 @@ static void check_numbers(CUmodule module) {
   MUST(cuMemcpyDtoH(words, to, SIZE));
   for (unsigned i = 0; i < COUNT; ++i) MUST_BE(words[i], COUNT - 1 - i);
 
-  // In one buffer, as long as the parameters or longer. An H100's driver takes a shorter one, and
-  // reads what is behind it.
+  // In one buffer, as long as the parameters: without what fills up a structure. An H100's driver
+  // takes a shorter one, and reads what is behind it.
   struct {
     CUdeviceptr to;
     unsigned value;
   } packed = {to, 9};
-  size_t size = 12, less = 11;
+  size_t size = 12, less = 11, more = sizeof packed;
   void *extra[] = {(void *)1, &packed, (void *)2, &size, NULL};
   void *short_one[] = {(void *)1, &packed, (void *)2, &less, NULL};
+  void *long_one[] = {(void *)1, &packed, (void *)2, &more, NULL};
   MUST(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra));
   MUST_BE(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, stream, NULL, short_one), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, stream, NULL, long_one), OUT_OF_RESOURCES);
   MUST(cuStreamSynchronize(stream));
   MUST_BE(read_word(to), 9);
 

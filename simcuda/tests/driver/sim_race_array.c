@@ -53,7 +53,7 @@ int main(void) {
   MUST(cuMemFree(data));
   MUST(cuDevicePrimaryCtxReset(0));
   MUST(cuDevicePrimaryCtxRetain(&context, 0));
-  MUST_BE(cuArrayDestroy(array), INVALID_HANDLE);
+  MUST_BE(cuArrayDestroy(array), CONTEXT_IS_DESTROYED);
   MUST(cuMemGetInfo(&now, &total));
   MUST_BE(now, total);
   return 0;
