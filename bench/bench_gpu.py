@@ -13,7 +13,7 @@ import time
 
 import libcai
 
-SECONDS, ROUNDS = 0.002, 200
+SECONDS, ROUNDS = 0.002, 80
 SHAPE = (64, 64)
 rows = []
 
@@ -171,7 +171,9 @@ if __name__ == "__main__":
     properties = cupy.cuda.runtime.getDeviceProperties(0)
     version = cupy.cuda.runtime.driverGetVersion()
     name = properties["name"].decode()
-    print(f"{name}, driver for CUDA {version // 1000}.{version % 1000 // 10}, CuPy {cupy.__version__}")
+    print(
+        f"{name}, driver for CUDA {version // 1000}.{version % 1000 // 10}, CuPy {cupy.__version__}"
+    )
     with_cupy()
     with contextlib.suppress(ImportError):
         with_torch()

@@ -325,8 +325,8 @@ typedef struct cai_stream_info {
   uint32_t mode;        /**< CAI_MODE_*; for a wrapped stream, as the driver reports it */
   cai_device device;
   uint64_t value; /**< as cai_stream_value() */
-  uint64_t id;    /**< unique among all streams of this process, ever; 0 if the stream was wrapped in a
-                       capture that goes on: the driver ends captures in which it is asked for it */
+  uint64_t id; /**< unique among all streams of this process, ever; 0 if the stream was wrapped in a
+                    capture that goes on: the driver ends captures in which it is asked for it */
   int32_t priority;
   uint32_t capture;     /**< CAI_CAPTURE_* */
   uint64_t capture_id;  /**< id of the capture; 0 if there is none */

@@ -30,6 +30,12 @@ void submit_host_function(Session &s, CUstream handle, const char *what,
   s.submit(stream, std::move(operation));
 }
 
+// For calls that crash a real driver then.
+void note_context_gone(Session &s, CUstream handle) {
+  if (s.driver.streams.went_with_context(handle))
+    s.note_stale("stream", reinterpret_cast<std::uintptr_t>(handle));
+}
+
 std::shared_ptr<Stream> outside_captures(Session &s, CUstream handle) {
   auto stream = s.stream(handle);
   refuse_capturing(*stream);
@@ -49,6 +55,7 @@ SIM_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int p
 
 SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
   return call(__func__, {handle}, [&](Session &s) {
+    note_context_gone(s, handle);
     auto stream = s.made_stream(handle);  // the default streams cannot be destroyed
     leave_capture(stream);
     // Its work still runs; nothing waits for it here.
@@ -77,6 +84,7 @@ SIM_API CUresult cuStreamSynchronize(CUstream handle) {
 
 SIM_API CUresult cuStreamQuery(CUstream handle) {
   return call(__func__, {handle}, [&](Session &s) {
+    note_context_gone(s, handle);
     auto stream = s.stream(handle);
     refuse_capturing(*stream);
     refuse_implicit(*stream);

@@ -220,7 +220,8 @@ bool capture_wait(const std::shared_ptr<Stream> &stream, const std::shared_ptr<E
   if (event->capture && !event->capture->is_active()) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (inside && !event->capture) {
     if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
-      if (!event->recorded && !event->recorded_elsewhere()) return true;  // there is nothing to wait for
+      if (!event->recorded && !event->recorded_elsewhere())
+        return true;  // there is nothing to wait for
       invalidate(*stream->capture);
       throw Refused{CUDA_ERROR_STREAM_CAPTURE_ISOLATION};
     }

@@ -113,8 +113,7 @@ void forget_findings() {
 void say_findings_at_end() {
   const std::uint64_t found = count;
   if (telling && found)
-    say("simcuda: " + std::to_string(found) +
-        (found == 1 ? " finding\n" : " findings\n"));
+    say("simcuda: " + std::to_string(found) + (found == 1 ? " finding\n" : " findings\n"));
 }
 
 }  // namespace simcuda

@@ -168,7 +168,8 @@ void Driver::end(Context &context) {
     leave_capture(stream);
     stream->destroyed = true;
     races.retire(*stream);
-    streams.end_with_context(stream->handle);
+    // A real driver goes on knowing them of all contexts but the primary one.
+    context.primary ? streams.remove(stream->handle) : streams.end_with_context(stream->handle);
   }
   for (auto &event : events.all())
     if (event->context.get() == &context) events.end_with_context(event->handle);
@@ -278,12 +279,12 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
 }
 
 std::shared_ptr<Stream> Session::made_stream(CUstream handle) {
-  if (!driver.streams.find(handle)) note_stale("stream", reinterpret_cast<std::uintptr_t>(handle));
+  if (!driver.streams.find(handle) && !driver.streams.went_with_context(handle))
+    note_stale("stream", reinterpret_cast<std::uintptr_t>(handle));
   return driver.streams.get(handle);
 }
 
 std::shared_ptr<Event> Session::made_event(CUevent handle) {
-  // One that went with its context is refused by a real driver, too.
   if (!driver.events.find(handle) && !driver.events.went_with_context(handle))
     note_stale("event", reinterpret_cast<std::uintptr_t>(handle));
   return driver.events.get(handle);

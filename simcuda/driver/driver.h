@@ -216,7 +216,8 @@ class Session {
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
   std::shared_ptr<Event> event(CUevent handle);  // not one whose process has destroyed it
-  // These are not the default ones, and may be destroyed.
+  // These are not the default ones, and may be destroyed. Who went with the context is refused by
+  // most calls of a real driver; others crash, as with what was destroyed by itself.
   std::shared_ptr<Stream> made_stream(CUstream handle);
   std::shared_ptr<Event> made_event(CUevent handle);
   void note_stale(const char *what, std::uintptr_t handle);

@@ -86,12 +86,14 @@ Uses *take_lost() noexcept {
 
 // Whether the memory has gone, as it does with its context: so have the streams of that, and a
 // driver may crash that is asked about them.
-bool has_gone(const driver::Driver &cu, const cai_owner &owner) noexcept {
+bool has_gone(driver::Session &session, const cai_owner &owner) noexcept {
   const cai_array *const array = array_of(owner);
   if (!array || array->device_type == CAI_DEVICE_CPU || has_no_elements(*array)) return false;
   bool known = true;
-  static_cast<void>(
-      guard(nullptr, [&] { known = driver::ask_without_context(cu, array->data).known(); }));
+  cai_error error;
+  const cai_status status =
+      guard(&error, [&] { known = driver::ask_without_context(session.cu, array->data).known(); });
+  if (status != CAI_OK) session.faults.note(error);
   return !known;
 }
 
@@ -121,7 +123,7 @@ class Sight {
 
 // Whether a stream that the memory is freed on is being captured.
 bool is_any_captured(driver::Session &session, Uses &uses) noexcept {
-  if (uses.owner && has_gone(session.cu, *uses.owner)) return false;
+  if (uses.owner && has_gone(session, *uses.owner)) return false;
   return uses.is_any_captured(session);
 }
 
@@ -237,7 +239,7 @@ bool is_freed_in_capture(const cai_owner *owner) noexcept {
   static_cast<void>(guard(nullptr, [&] {
     driver::Session session;
     Stream stream = freeing_stream(session, *owner);
-    captured = !has_gone(session.cu, *owner) && order::is_captured(session, stream);
+    captured = !has_gone(session, *owner) && order::is_captured(session, stream);
     session.finish();
   }));
   return captured;
@@ -315,7 +317,8 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   if (in_order || imported || uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
-      gone = has_gone(session.cu, *owner);
+      const bool asks_streams = in_order || imported || uses->any_marked();
+      gone = asks_streams && has_gone(session, *owner);
       if (!gone && (in_order || imported)) {
         static_cast<void>(guard(nullptr, [&] { note_freeing_streams(session, *uses, *owner); }));
       }
@@ -484,7 +487,7 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       driver::Session session;
       const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
-      if (order::has_gone(session.cu, *keeper)) {
+      if (order::has_gone(session, *keeper)) {
         uses.forget();
       } else {
         uses.keep_marked(session, 0, order::Uses::Owner::held);

@@ -555,9 +555,8 @@ bool Uses::pending() const noexcept {
 bool Uses::pending_in(driver::CUcontext context) const noexcept {
   return std::any_of(slots_.begin(), slots_.end(),
                      [&](const Slot &slot) { return slot.last().event.context() == context; }) ||
-         std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
-           return it.lost && it.stream.context == context;
-         });
+         std::any_of(own_.begin(), own_.end(),
+                     [&](const Own &it) { return it.lost && it.stream.context == context; });
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: Another thread ends only a relaxed capture well: any other is over then, and nothing is
 // made of it. What other threads may do meanwhile is a matter of both modes.
-// Source: cuda.h, cuStreamEndCapture and cuThreadExchangeStreamCaptureMode; that it is over: assumed, after an H100
+// Source: cuda.h, cuThreadExchangeStreamCaptureMode; that a capture is over then: assumed
 #include <pthread.h>
 
 #include "driver_test.h"

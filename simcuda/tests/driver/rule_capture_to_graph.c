@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: A capture can go into a graph of the client's, behind nodes of it.
-// Source: cuda.h, cuStreamBeginCaptureToGraph; what may be done meanwhile, and after one that is invalidated: to be checked on a GPU
+// Source: cuda.h, cuStreamBeginCaptureToGraph; the rest to be checked on a GPU
 #include "driver_test.h"
 
 int main(void) {

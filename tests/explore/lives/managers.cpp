@@ -114,7 +114,8 @@ cai_status Judge::get(std::uint64_t size, std::uint64_t align, std::uint32_t kin
     const std::uint64_t cookie = ordered | (kind == CAI_KIND_ASYNC ? 0 : looks);
     if (cookie & looks && is_captured(stream)) return say(CAI_ERR_CAPTURE, error);
     wide::Address address = 0;
-    if (relaxed([&] { return wide::cu().cuMemAllocAsync(&address, size, handle_of(stream)); }) != 0) {
+    if (relaxed([&] { return wide::cu().cuMemAllocAsync(&address, size, handle_of(stream)); }) !=
+        0) {
       return say(CAI_ERR_CUDA, error);
     }
     *out = {address, 0, size, cookie};
