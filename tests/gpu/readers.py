@@ -197,6 +197,9 @@ class ByCtypes:
     def sync_host(self, array):
         self._call("cai_array_sync_host", byref(array))
 
+    def drain(self):
+        self._call("cai_drain", c_int32(1), None)
+
     def locate(self, array):
         where = Location(struct_size=ctypes.sizeof(Location))
         self._call("cai_array_locate", byref(array), byref(where))
@@ -223,6 +226,9 @@ class ByPackage:
 
     def end(self, array, stream, order=0):
         self.using.__exit__(None, None, None)
+
+    def drain(self):
+        self.libcai.drain()
 
     def locate(self, array):
         where = array.locate()

@@ -53,7 +53,8 @@ def build_package(tally, folder, environment):
         tally.take("failed", "libcai's Python package", str(failure))
         return
     if package:
-        environment["PYTHONPATH"] = str(package)
+        others = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = os.pathsep.join([str(package), *([others] if others else [])])
     print(f"libcai's Python package: {f'not built: {lacking} here' if lacking else 'built'}")
 
 

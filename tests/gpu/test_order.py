@@ -30,8 +30,9 @@ class HandOver:
 
     def tearDown(self):
         gpu.synchronize()
-        # An array's stream lives as long as the array.
+        # An array's stream lives as long as the array, whose end libcai may have put off.
         self.array = self.reader.using = None
+        self.reader.drain()
         for address in (self.memory, self.result):
             gpu.call("cuMemFree_v2", address)
         for stream in (self.producer, self.consumer):

@@ -2,9 +2,11 @@
 """libcai.relaxed(), the variables of the environment, and provide_stream()."""
 
 import asyncio
+import gc
 import sys
 import threading
 import types
+import weakref
 
 import pytest
 from helpers import Cuda, interface, producer, python, run_threads
@@ -361,6 +363,33 @@ def test_torch_is_known(monkeypatch):
     assert libcai.asarray(tensor).stream == 1
     streams["cuda:1"].cuda_stream = 0x1234
     assert libcai.asarray(tensor).stream == 0x1234
+
+
+class FakeStream:
+    """As CuPy's: the stream ends with the object."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+
+def test_cupys_stream_lives_as_long_as_the_array(monkeypatch):
+    """CuPy's arrays do not hold the stream that their dict names."""
+    cupy = types.ModuleType("cupy")
+    current = [FakeStream(0x5000)]
+    cupy.cuda = types.SimpleNamespace(get_current_stream=lambda: current[0])
+    cupy.ndarray = type("ndarray", (Cuda,), {})
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    array = libcai.asarray(cupy.ndarray(interface(stream=0x5000)))
+    other = libcai.asarray(Cuda(interface(stream=0x5000)))
+    elsewhere = libcai.asarray(cupy.ndarray(interface(stream=0x6000)))
+    seen = weakref.ref(current[0])
+    current[0] = FakeStream(1)
+    gc.collect()
+    assert seen() is not None
+    del array
+    gc.collect()
+    assert seen() is None
+    assert (other.stream, elsewhere.stream) == (0x5000, 0x6000)
 
 
 def test_a_use_waits_for_the_provided_stream(simulated):

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 
 from libcai import _library
 from libcai import _relaxed
-from libcai._providers import provided
+from libcai._providers import provided, stream_of_cupy
 from libcai._stream import NO_ORDER as _NO_ORDER, resolve
 from libcai._types import Device, Location, device as device_of
 from libcai._unpack import dtype_name, refuse_lazy, refuse_masked, refuse_numpy

@@ -59,6 +59,16 @@ def provide_stream(module: str, function: Callable[[Any], Stream | None]) -> Non
     _providers[module] = function
 
 
+def stream_of_cupy(array, number):
+    """Returns CuPy's object of the stream that an array of CuPy's comes with, or None: the stream
+    is destroyed with the object, which the array does not hold."""
+    cupy = sys.modules.get("cupy")
+    if not isinstance(array, getattr(cupy, "ndarray", ())):
+        return None
+    stream = cupy.cuda.get_current_stream()
+    return stream if stream.ptr == number else None
+
+
 def provided(obj):
     """Returns (number, stream) for an object's framework, or None if no function knows it."""
     for kind in type(obj).__mro__:

@@ -155,6 +155,17 @@ cdef int say_provided(cai_py_block *block, cai_array *array, obj) except -1:
     return 0
 
 
+cdef int hold_stream(Array made, obj) except -1:
+    """Keeps the stream alive that an array comes with, where the exporter does not."""
+    if made.array.stream_kind != CAI_STREAM_STREAM or made.array.stream <= 2:
+        return 0
+    if "cupy" in sys.modules:
+        stream = stream_of_cupy(obj, made.array.stream)
+        if stream is not None:
+            keep_stream(made.owner, stream)
+    return 0
+
+
 cdef bint may_be_extended(const cai_array *array) noexcept:
     """Whether the elements are one or two bytes without a type in the dict."""
     return (array.dtype.kind == c"V" and array.dtype.itemsize <= 2
@@ -271,6 +282,7 @@ cdef Array read_object(obj, bint strict, int route, stream):
     if made is None:
         raise_no_interface(<PyObject *>obj, forced)
     made.route_taken = route
+    hold_stream(made, obj)
     return made
 
 
