@@ -52,6 +52,10 @@ coverage: ## what the C and C++ suites do not reach of src and simcuda, and nobo
 test-gpu: ## on a GPU: driver rules, order, pairs of frameworks, with what the machine has
 	@$${PYTHON:-python3} tests/gpu/run.py
 
+.PHONY: bench-gpu
+bench-gpu: ## on a GPU, after test-gpu: libcai beside CuPy, PyTorch, cuda.core, numba-cuda
+	@PYTHONPATH=build-gpu/python $${PYTHON:-python3} bench/bench_gpu.py
+
 .PHONY: bench
 bench: ## measure
 	@tools/setup bench

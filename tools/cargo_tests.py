@@ -103,6 +103,7 @@ def environment():
         "LIBCAI_DIR": str(library.parent),
         "LD_LIBRARY_PATH": f"{library}:{nvrtc}",
         "SIMCUDA_LIBRARY_DIR": str(simcuda),
+        "SIMCUDA_TWO_ADDRESSES": "1",  # of host memory: where it has one, less can go wrong
         "RUSTDOCFLAGS": "-Dwarnings",
         # As the workspace has it, for the package, which is compiled outside of it, to share.
         "CARGO_PROFILE_DEV_DEBUG": "0",

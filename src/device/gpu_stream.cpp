@@ -154,7 +154,7 @@ void GpuStream::describe(cai_stream_info &info) {
   order::Stream mine = stream();
   driver::CUstreamCaptureStatus status = driver::capture_none;
   std::uint64_t capture = 0;
-  unsigned long long id = mine.id & order::in_capture ? 0 : mine.id;
+  unsigned long long id = mine.id & order::id_in_capture ? 0 : mine.id;
   order::with(session, mine, [&] {
     driver::call(session.cu.cuStreamGetPriority, mine.handle(), &info.priority);
     const driver::CUresult result = session.cu.cuStreamGetCaptureInfo(

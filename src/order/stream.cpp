@@ -83,7 +83,7 @@ namespace {
 void ask_identity(driver::Session &session, Stream &stream) {
   if (!stream.is_default()) {
     if (const driver::Capture capture = capture_of(session, stream)) {
-      stream.id = capture.id | in_capture;
+      stream.id = capture.id | id_in_capture;
       stream.context = session.of_stream(stream.value);
       stream.context_id = session.id_of(stream.context);
       return;

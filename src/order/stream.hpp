@@ -21,7 +21,7 @@ struct StreamKey {
 };
 
 // No id of a stream is as large.
-constexpr std::uint64_t in_capture = std::uint64_t{1} << 63;
+constexpr std::uint64_t id_in_capture = std::uint64_t{1} << 63;
 
 // A stream, together with the context that gives 1 and 2 their meaning. That of a handle is looked
 // up when it is needed, and null till then.
@@ -30,7 +30,7 @@ struct Stream {
   driver::CUcontext context;
   int32_t index;  // of the first array that came with it; -1 for the consumer's
   std::uint64_t context_id = 0;
-  std::uint64_t id = 0;  // of a handle; in a capture the id of that, and in_capture
+  std::uint64_t id = 0;  // of a handle; in a capture the id of that, and id_in_capture
   driver::Capture capture{};
   bool is_probed = false;
   bool is_to_join = false;  // the capture, which it is not in yet

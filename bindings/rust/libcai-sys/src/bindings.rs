@@ -2053,7 +2053,8 @@ functions! {
     /// - `left`: may be NULL; receives the number of arrays whose end is still deferred, plus the
     ///   abandoned uses that are pending. References that CPU streams hold do not count: wait
     ///   for those streams by their own functions. Nor do references that living graphs hold:
-    ///   a thread of the driver releases them some time after the graph is destroyed
+    ///   they are released when the graph is destroyed, or some time after, by a thread of
+    ///   the driver
     ///
     /// # Returns
     ///

@@ -140,7 +140,8 @@ pub struct cai_stream_info {
     pub device: cai_device,
     /// as [`cai_stream_value()`]
     pub value: u64,
-    /// unique among all streams of this process, ever
+    /// unique among all streams of this process, ever; 0 if the stream was wrapped in a
+    /// capture that goes on: the driver ends captures in which it is asked for it
     pub id: u64,
     pub priority: i32,
     /// `CAI_CAPTURE_*`
