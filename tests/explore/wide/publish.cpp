@@ -13,6 +13,8 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   const cai_array *const it = world.pointer(number);
   const unsigned unnamed = 1U << (kPerThread + 1 - world.thread);
   if (block.pending & unnamed) return;  // it is the other thread that says so
+  constexpr unsigned defaults = (1U << kFirstHandle) - 1;
+  if (world.is_in_guest && block.pending & defaults) return;  // there 1 and 2 are others
   std::vector<std::uint64_t> streams;
   for (int i = 0; i < kStreams; ++i) {
     if (block.pending >> i & 1) streams.push_back(machine().value(i));
