@@ -371,6 +371,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, {});
+    uses.unmark(stream);  // which the event is after; and the stream may be destroyed now
     differ(session, uses, array, view.published());
     session.finish();
   }

@@ -169,6 +169,15 @@ void Uses::mark(const Stream &stream) {
   if (!stream.is_default()) marked_handle_.store(stream.value, std::memory_order_relaxed);
 }
 
+void Uses::unmark(const Stream &stream) noexcept {
+  const std::lock_guard lock(lock_);
+  const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
+  Own *const found = find_own(stream, thread);
+  if (!found || found->is_told()) return;  // those who were told work on
+  found->marked = false;
+  marked_handle_.store(0, std::memory_order_relaxed);
+}
+
 bool Uses::any_marked() {
   const std::lock_guard lock(lock_);
   return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });

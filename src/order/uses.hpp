@@ -98,6 +98,8 @@ class Uses {
   // owner must wait for that stream. A handle need not be identified, 1 and 2 must be.
   void mark(const Stream &stream);
   bool any_marked();
+  // An event that is kept tells of all that was in order with the stream.
+  void unmark(const Stream &stream) noexcept;
   bool is_marked(std::uint64_t handle) const noexcept {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }
