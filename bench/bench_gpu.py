@@ -97,12 +97,12 @@ def with_cupy():
 
         measure("cuda.core's StridedMemoryView, with a stream", view, row)
 
-    def asarray():
+    def write_dict():
         with producer:
             exported = array.__cuda_array_interface__
         return exported
 
-    measure("CuPy writes its dict", asarray, row)
+    measure("CuPy writes its dict", write_dict, row)
     with contextlib.suppress(ImportError):
         import numba.cuda
 

@@ -18,109 +18,70 @@ struct DeviceAttribute {
 
 // Those that are not 0: of an H100, save for what is not imitated. Which device it is, is not told.
 constexpr DeviceAttribute device_attributes[] = {
-    {1, 1024},  // threads of a block
-    {2, 1024},
-    {3, 1024},
-    {4, 64},  // sizes of a block
-    {5, 2147483647},
-    {6, 65535},
-    {7, 65535},        // sizes of a grid
-    {8, 49152},        // shared memory of a block
-    {9, 65536},        // constant memory
-    {10, 32},          // warp size
-    {11, 2147483647},  // pitch
-    {12, 65536},       // registers of a block
-    {13, 1980000},     // clock rate
-    {14, 512},         // alignment of textures
-    {15, 1},           // overlap
-    {16, 132},         // multiprocessors
-    {19, 1},           // host memory can be mapped
-    {21, 131072},
-    {22, 131072},
-    {23, 65536},
-    {24, 16384},
-    {25, 16384},
-    {26, 16384},
-    {27, 32768},
-    {28, 32768},
-    {29, 2048},      // sizes of textures
-    {30, 512},       // alignment of surfaces
-    {31, 1},         // concurrent kernels
-    {32, 1},         // ECC
-    {36, 2619000},   // memory clock rate
-    {37, 5120},      // memory bus width
-    {38, 52428800},  // L2 cache
-    {39, 2048},      // threads of a multiprocessor
-    {40, 3},         // copy engines
-    {41, 1},         // unified addressing
-    {42, 32768},
-    {43, 2048},
-    {44, 1},  // sizes of layered textures
-    {45, 32768},
-    {46, 32768},  // sizes of textures that can be gathered
-    {47, 8192},
-    {48, 8192},
-    {49, 32768},  // other sizes of textures of three dimensions
-    {51, 32},     // alignment of the pitch of textures
-    {52, 32768},
-    {53, 32768},
-    {54, 2046},  // sizes of cubes
-    {55, 32768},
-    {56, 131072},
-    {57, 65536},
-    {58, 16384},
-    {59, 16384},
-    {60, 16384},
-    {61, 32768},
-    {62, 2048},
-    {63, 32768},
-    {64, 32768},
-    {65, 2048},
-    {66, 32768},
-    {67, 32768},
-    {68, 2046},  // sizes of surfaces
-    {69, 268435456},
-    {70, 131072},
-    {71, 65000},
-    {72, 2097120},  // sizes of textures in linear
-                    // memory
-    {73, 32768},
-    {74, 32768},  // sizes of textures with mipmaps
-    {75, 9},
-    {76, 0},      // compute capability
-    {77, 32768},  // sizes of textures with mipmaps of one dimension
-    {78, 1},      // stream priorities
-    {79, 1},
-    {80, 1},           // L1 caches
-    {81, 233472},      // shared memory of a multiprocessor
-    {82, 65536},       // registers of a multiprocessor
-    {83, 1},           // managed memory
-    {87, 2},           // single to double precision
-    {89, 1},           // concurrent managed access
-    {90, 1},           // compute preemption
-    {95, 1},           // cooperative launch
-    {97, 232448},      // shared memory of a block that opts in
-    {99, 1},           // host register
-    {102, 1},          // virtual memory management
-    {103, 1},          // handles that are descriptors
-    {106, 32},         // blocks of a multiprocessor
-    {108, 32768000},   // persisting L2 cache
-    {109, 134217728},  // access policy window
-    {111, 1024},       // reserved shared memory of a block
-    {113, 1},          // read-only host memory can be registered
-    {115, 1},          // memory pools
-    {116, 1},          // GPUDirect RDMA
-    {117, 1},
-    {118, 100},  // how its writes are flushed and ordered
-    {119, 1},    // what pools can be shared as: descriptors
-    {120, 1},    // cluster launch
-    {125, 1},    // events between processes
-    {126, 4},    // memory synchronisation domains
-    {129, 1},    // unified function pointers
-    {130, 0},
-    {131, -1},  // no NUMA node of its own
-    {142, 1},
-    {144, 1},  // pools on the host
+    {1, 1024},                                   // threads of a block
+    {2, 1024},        {3, 1024},    {4, 64},     // sizes of a block
+    {5, 2147483647},  {6, 65535},   {7, 65535},  // sizes of a grid
+    {8, 49152},                                  // shared memory of a block
+    {9, 65536},                                  // constant memory
+    {10, 32},                                    // warp size
+    {11, 2147483647},                            // pitch
+    {12, 65536},                                 // registers of a block
+    {13, 1980000},                               // clock rate
+    {14, 512},                                   // alignment of textures
+    {15, 1},                                     // overlap
+    {16, 132},                                   // multiprocessors
+    {19, 1},                                     // host memory can be mapped
+    {21, 131072},     {22, 131072}, {23, 65536}, {24, 16384},   {25, 16384},
+    {26, 16384},      {27, 32768},  {28, 32768}, {29, 2048},  // sizes of textures
+    {30, 512},                                                // alignment of surfaces
+    {31, 1},                                                  // concurrent kernels
+    {32, 1},                                                  // ECC
+    {36, 2619000},                                            // memory clock rate
+    {37, 5120},                                               // memory bus width
+    {38, 52428800},                                           // L2 cache
+    {39, 2048},                                               // threads of a multiprocessor
+    {40, 3},                                                  // copy engines
+    {41, 1},                                                  // unified addressing
+    {42, 32768},      {43, 2048},   {44, 1},                  // sizes of layered textures
+    {45, 32768},      {46, 32768},                // sizes of textures that can be gathered
+    {47, 8192},       {48, 8192},   {49, 32768},  // other sizes of textures of three dimensions
+    {51, 32},                                     // alignment of the pitch of textures
+    {52, 32768},      {53, 32768},  {54, 2046},   // sizes of cubes
+    {55, 32768},      {56, 131072}, {57, 65536}, {58, 16384},   {59, 16384},
+    {60, 16384},      {61, 32768},  {62, 2048},  {63, 32768},   {64, 32768},
+    {65, 2048},       {66, 32768},  {67, 32768}, {68, 2046},     // sizes of surfaces
+    {69, 268435456},  {70, 131072}, {71, 65000}, {72, 2097120},  // sizes of linear textures
+    {73, 32768},      {74, 32768},                               // sizes of textures with mipmaps
+    {75, 9},          {76, 0},                                   // compute capability
+    {77, 32768},                   // sizes of textures with mipmaps of one dimension
+    {78, 1},                       // stream priorities
+    {79, 1},          {80, 1},     // L1 caches
+    {81, 233472},                  // shared memory of a multiprocessor
+    {82, 65536},                   // registers of a multiprocessor
+    {83, 1},                       // managed memory
+    {87, 2},                       // single to double precision
+    {89, 1},                       // concurrent managed access
+    {90, 1},                       // compute preemption
+    {95, 1},                       // cooperative launch
+    {97, 232448},                  // shared memory of a block that opts in
+    {99, 1},                       // host register
+    {102, 1},                      // virtual memory management
+    {103, 1},                      // handles that are descriptors
+    {106, 32},                     // blocks of a multiprocessor
+    {108, 32768000},               // persisting L2 cache
+    {109, 134217728},              // access policy window
+    {111, 1024},                   // reserved shared memory of a block
+    {113, 1},                      // read-only host memory can be registered
+    {115, 1},                      // memory pools
+    {116, 1},                      // GPUDirect RDMA
+    {117, 1},         {118, 100},  // how its writes are flushed and ordered
+    {119, 1},                      // what pools can be shared as: descriptors
+    {120, 1},                      // cluster launch
+    {125, 1},                      // events between processes
+    {126, 4},                      // memory synchronisation domains
+    {129, 1},                      // unified function pointers
+    {130, 0},         {131, -1},   // no NUMA node of its own
+    {142, 1},         {144, 1},    // pools on the host
 };
 // By the versions whose headers have been read; a driver in between is taken for the older one.
 int last_device_attribute() {

@@ -17,9 +17,10 @@ extern "C" {
 
 /* Races found so far in this process; 0 under SIMCUDA_RACES=off. */
 uint64_t simcuda_races(void);
-/* What was found inside kernels of PTX so far in this process: faults, and, by the checks of
+/* What was found so far in this process: inside kernels of PTX faults, and, by the checks of
  * SIMCUDA_CHECK, races between their threads, reads of bytes that nobody wrote, barriers that are
- * not met. */
+ * not met; and calls that were given a destroyed stream or event, unless SIMCUDA_STALE_HANDLES is
+ * 0. */
 uint64_t simcuda_findings(void);
 /* The host reads memory now, or (`write` not 0) writes it: compared with the work on streams as any
  * other use. In a host function, at its place in the stream. INVALID_VALUE for an address that the

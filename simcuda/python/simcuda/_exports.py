@@ -125,8 +125,9 @@ class Exports:
         return self._library.simcuda_races()
 
     def findings(self):
-        """Returns how much the checks inside kernels have found so far in this process: races
-        between threads, reads of bytes that nobody wrote, barriers that are not met."""
+        """Returns how much was found so far in this process: inside kernels (faults, races between
+        threads, reads of bytes that nobody wrote, barriers that are not met), and calls that were
+        given a destroyed stream or event."""
         return self._library.simcuda_findings()
 
     def host_access(self, address, size, *, write=False):

@@ -20,7 +20,8 @@ it raced, or something was found inside a kernel, and 67 if they made no call of
 load it; 127 if there is no program of that name, and 126 if it cannot be run, as in a shell; 2 for
 a wrong option. Other settings are environment variables: SIMCUDA_CHECK, SIMCUDA_CALL_SITES,
 SIMCUDA_KERNEL_LIMIT, SIMCUDA_KERNEL_THREADS, SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
-SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_STALE_HANDLES, SIMCUDA_BANNER."""
+SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_STALE_HANDLES,
+SIMCUDA_BANNER."""
 
 NOT_STARTED = (126, 127)
 

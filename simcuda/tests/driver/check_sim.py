@@ -36,6 +36,15 @@ sys.exit(int(sys.argv[1]))
 """
 
 # A kernel reads what nobody has written.
+STALE = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, stream = ctypes.c_void_p(), ctypes.c_void_p()
+calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+         cuda.cuCtxSetCurrent(context), cuda.cuStreamCreate(ctypes.byref(stream), 0),
+         cuda.cuStreamDestroy_v2(stream), cuda.cuStreamQuery(stream)]
+assert calls == [0, 0, 0, 0, 0, 400], calls
+"""
 FINDS = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -104,6 +113,15 @@ def check_status(run, sim, here):
     assert found.stderr.startswith("simcuda: check: Kernel look: thread (0, 0, 0)")
     assert found.stderr.endswith("\nsimcuda: 1 finding\n")
     assert run(sim, *finds, SIMCUDA_CHECK="memory", **here).returncode == 0
+
+    # So does the use of a destroyed stream.
+    stale = [sys.executable, "-c", STALE]
+    found = run(sim, *stale, **here)
+    assert found.returncode == 66
+    assert found.stderr.startswith("simcuda: check: cuStreamQuery is given stream 0x")
+    assert "which has been destroyed: a real driver may crash\n" in found.stderr
+    assert found.stderr.endswith("\nsimcuda: 1 finding\n")
+    assert run(sim, *stale, SIMCUDA_STALE_HANDLES="0", **here).returncode == 0
 
     # Its standard input and output are the command's own.
     through = subprocess.run([sim, "cat"], input="a\nb", capture_output=True, text=True, env=here)

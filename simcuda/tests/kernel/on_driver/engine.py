@@ -12,7 +12,7 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 
 BY_PTXAS = True  # with its faults
 cuda = ctypes.CDLL("libcuda.so.1")
-INFO_LOG, INFO_LOG_SIZE, ERROR_LOG, ERROR_LOG_SIZE = 3, 4, 5, 6
+ERROR_LOG, ERROR_LOG_SIZE = 5, 6
 MAJOR, MINOR = 75, 76
 PTX = 1
 LOG_SIZE = 8192
