@@ -57,6 +57,20 @@ TEST_F(Captures, AreSaid) {
   EXPECT_NE(gpu().cuStreamEndCapture(handle(stream.value()), &graph), 0);
 }
 
+// The driver ends a capture in which a stream is asked for its id, or its flags.
+TEST_F(Captures, AreNotAskedForIds) {
+  const std::uint64_t id = describe(stream).id;
+  begin();
+  EXPECT_EQ(describe(stream).id, id);
+  cai_stream *wrapped = nullptr;
+  ASSERT_OK(cai_stream_wrap(gpu0, stream.value(), nullptr, nullptr, &wrapped, error));
+  EXPECT_EQ(describe(wrapped).id, 0U);
+  EXPECT_EQ(describe(wrapped).mode, unsigned{CAI_MODE_ASYNC});
+  MUST(gpu().cuGraphDestroy(end()));
+  EXPECT_EQ(describe(wrapped).id, id);
+  cai_stream_release(wrapped);
+}
+
 TEST_F(Captures, RefuseWhatWouldEndThem) {
   Work work;
   std::int32_t busy = 7;

@@ -254,7 +254,8 @@ cdef class Stream:
 
     @property
     def id(self):
-        """An id that is unique among all streams of this process, ever."""
+        """An id that is unique among all streams of this process, ever; 0 if the stream was wrapped in
+        a capture that goes on: the driver ends captures in which it is asked for it."""
         cdef cai_stream_info info
         if self.number == 0:
             self.describe(&info)

@@ -71,7 +71,8 @@ pub struct StreamInfo {
     pub device: Device,
     /// As [`Stream::value`].
     pub value: u64,
-    /// An id that is unique among all streams of this process, ever.
+    /// An id that is unique among all streams of this process, ever; 0 if the stream was wrapped in
+    /// a capture that goes on: the driver ends captures in which it is asked for it.
     pub id: u64,
     /// 0 is the default, and lower is more urgent.
     pub priority: i32,
