@@ -664,10 +664,12 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
                              uint64_t target, cai_array **out, cai_error *error);
 
 /** Producer's side: returns a view that comes with an event instead of a stream. The stream may
- * then be destroyed, but not its context. With an event, work on a stream 2 can be handed to
- * another thread. A dict cannot carry the view. `stream` waits as for cai_array_publish(); then an
- * event is recorded there, which lives as long as the view. The owner keeps that event as a write,
- * for consumers that have the array already. CPU streams are as for cai_array_publish().
+ * then be destroyed, but not its context. If arrays of the owner are used on the stream again, the
+ * event does not cover that: the stream must live until they have ended. With an event, work on a
+ * stream 2 can be handed to another thread. A dict cannot carry the view. `stream` waits as for
+ * cai_array_publish(); then an event is recorded there, which lives as long as the view. The owner
+ * keeps that event as a write, for consumers that have the array already. CPU streams are as for
+ * cai_array_publish().
  *
  * @param array  as for cai_array_publish()
  * @param out    the view, with one reference: the event, stream_kind EVENT, version 3; so has its

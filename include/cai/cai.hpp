@@ -384,7 +384,8 @@ class array {
   }
 
   /** Producer's side: returns a view that comes with an event recorded on `stream`, which may then
-   * be destroyed: cai_array_publish_event(). Throws the failure of that function. */
+   * be destroyed unless it is used again: cai_array_publish_event(). Throws the failure of that
+   * function. */
   [[nodiscard]] array publish_event(std::uint64_t stream) const {
     return made(cai_array_publish_event, stream);
   }

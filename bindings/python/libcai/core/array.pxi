@@ -401,7 +401,7 @@ cdef class Array:
 
     def publish_event(self, stream):
         """Returns a view of the same memory that names an event on a stream; the stream may then be
-        destroyed.
+        destroyed, unless arrays of this memory are used on it again.
 
         Otherwise as `publish`, but only the owner keeps uses of the view. If this array came from
         another library, its stream must in the end wait for them, too: `use` it, with both halves

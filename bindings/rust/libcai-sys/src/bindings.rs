@@ -1985,10 +1985,12 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Producer's side: returns a view that comes with an event instead of a stream. The stream may
-    /// then be destroyed, but not its context. With an event, work on a stream 2 can be handed to
-    /// another thread. A dict cannot carry the view. `stream` waits as for [`cai_array_publish()`]; then an
-    /// event is recorded there, which lives as long as the view. The owner keeps that event as a write,
-    /// for consumers that have the array already. CPU streams are as for [`cai_array_publish()`].
+    /// then be destroyed, but not its context. If arrays of the owner are used on the stream again, the
+    /// event does not cover that: the stream must live until they have ended. With an event, work on a
+    /// stream 2 can be handed to another thread. A dict cannot carry the view. `stream` waits as for
+    /// [`cai_array_publish()`]; then an event is recorded there, which lives as long as the view. The owner
+    /// keeps that event as a write, for consumers that have the array already. CPU streams are as for
+    /// [`cai_array_publish()`].
     ///
     /// # Arguments
     ///

@@ -45,8 +45,9 @@ impl Array {
 
     /// Returns an array of the same memory that comes with an event instead of a stream. `stream`
     /// waits as for [`Array::publish`]; then the event is recorded there. The event lives as long
-    /// as the returned array, so the stream may be destroyed. With an event, work on a stream 2 can
-    /// be handed to another thread. A dict cannot carry it.
+    /// as the returned array, so the stream may be destroyed, unless arrays of the owner are used
+    /// on it again. With an event, work on a stream 2 can be handed to another thread. A dict cannot
+    /// carry it.
     ///
     /// # Errors
     /// As [`Array::publish`]; [`Error::Capture`](crate::Error::Capture) if `stream` is being captured.
