@@ -36,6 +36,7 @@ class Results:
     def __init__(self):
         self.passed = 0
         self.failures = []
+        self.said = {}  # by what failed: the end of it
         self.skipped = {}  # each with its reason
         self.ran = set()
         self.left = set()  # to a later tier
@@ -45,12 +46,13 @@ class Results:
         self.passed += 1
         self.ran.add(what)
 
-    def fail(self, what):
+    def fail(self, what, said=""):
         self.failures.append(what)
         self.ran.add(what)
+        self.said[what] = "\n".join(said.strip().splitlines()[-30:])
 
-    def add_cases(self, cases, where):
-        """Cases of JUnit's XML; returns how many of them failed."""
+    def add_cases(self, cases, where, said=""):
+        """Cases of JUnit's XML; returns how many of them failed. Their program printed `said`."""
         before = len(self.failures)
         for case in cases:
             name = f"{where}: {case.get('name')}"
@@ -58,7 +60,8 @@ class Results:
                 name = f"{where}: {case.get('classname')}::{case.get('name')}"
             kinds = {child.tag: child for child in case}
             if "failure" in kinds or "error" in kinds:
-                self.fail(name)
+                failure = kinds.get("failure", kinds.get("error"))
+                self.fail(name, failure.text or failure.get("message") or said)
             elif "skipped" in kinds:
                 # GoogleTest's message is the place in the source, then the reason.
                 reason = (kinds["skipped"].get("message") or "").strip().splitlines()
@@ -81,6 +84,7 @@ class Results:
     def add(self, other):
         self.passed += other.passed
         self.failures += other.failures
+        self.said |= other.said
         self.skipped |= other.skipped
         self.ran |= other.ran
         self.left |= other.left
@@ -98,6 +102,11 @@ class Results:
             if lines:
                 headline(title)
                 print("\n".join(f"  {line}" for line in lines))
+        # Once more: of a long run the end may be all that is kept.
+        for what, said in self.said.items():
+            if said:
+                headline(what)
+                print(said)
         if tier != "long":
             print(f"\nleft to `make test-long`: {len(self.left)} (build/results/{tier}.json)")
         elif not self.open_parts and not nowhere:

@@ -223,7 +223,8 @@ def add_tests(results, tree, logs):
             if suite.get("name") == full or suite.get("name").startswith(f"{full}.")
             for case in suite.iter("testcase")
         ]
-        failed = results.add_cases(cases, where)
+        said = "\n".join(test.get(stream) or "" for stream in ("stdout", "stderr"))
+        failed = results.add_cases(cases, where, said)
         if result == "SKIP":
             if not cases:
                 reason = (test.get("stdout") or "").strip().splitlines()
@@ -233,7 +234,7 @@ def add_tests(results, tree, logs):
         results.ran.add(tree.where(name.rpartition(":")[2]))  # as what a tier leaves is named
         if result not in ("OK", "EXPECTEDFAIL"):
             if not failed:
-                results.fail(f"{where}: {result.lower()}")
+                results.fail(f"{where}: {result.lower()}", said)
         elif not cases:
             if "Running 0 tests" in test.get("stdout", ""):
                 results.fail(f"{where}: it holds no test")
