@@ -96,6 +96,7 @@ void tell_of_call(const char *call, const std::string &wrong, Site site) {
   }
   std::string text = std::string("simcuda: check: ") + call + ' ' + wrong + '\n';
   if (site) text += "simcuda:   called at " + simcuda::told(site) + '\n';
+  if (trace::on) trace::found_in_call(text);
   tell(text);
   if (mode == RaceMode::abort) std::abort();
 }

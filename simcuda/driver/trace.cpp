@@ -254,6 +254,10 @@ void found(const Operation &operation, const std::string &report) {
   write_line("found", operation.id, quoted(report.c_str()));
 }
 
+void found_in_call(const std::string &report) {
+  write_line("wrong", current_call(), quoted(report.c_str()));
+}
+
 void forgot_races() {
   write_line("forget");
 }

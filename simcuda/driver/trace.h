@@ -63,6 +63,8 @@ void raced(const Race &race, const std::string &report);
 void forgot_races();
 // What was found inside a kernel, or ended it.
 void found(const Operation &operation, const std::string &report);
+// What is wrong with this thread's call in progress; without the lock.
+void found_in_call(const std::string &report);
 
 }  // namespace trace
 }  // namespace simcuda

@@ -53,14 +53,14 @@ class Item:
 
 @dataclass
 class Race:
-    """Two that race; or, inside a kernel, what is wrong with one."""
+    """Two that race; or what is wrong with one: with a call, or inside a kernel."""
 
     earlier: Item
     later: Item
     report: str
 
     @property
-    def is_inside(self):
+    def is_of_one(self):
         return self.earlier is self.later
 
 
@@ -197,6 +197,10 @@ class _Reader:
         """Inside a kernel: one operation is both ends of what is wrong."""
         self._unplaced.append((("operation", number), ("operation", number), report))
 
+    def take_wrong(self, call, report):
+        self._show(call)
+        self._unplaced.append((("call", call), ("call", call), report))
+
     def take_forget(self):
         self._unplaced.clear()
 
@@ -210,7 +214,8 @@ class _Reader:
         self.process.sites = _call_sites.described(self._sites)
 
     def _place(self, kind, number):
-        return (self._operations if kind == "operation" else self._by_tick).get(number)
+        by_kind = {"call": self._shown, "operation": self._operations}
+        return by_kind.get(kind, self._by_tick).get(number)
 
     def _group(self, what):
         self.process.groups.append(what)

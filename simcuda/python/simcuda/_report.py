@@ -41,8 +41,8 @@ def _summary(processes):
 
 
 def _counted(races):
-    inside = [race.is_inside for race in races]
-    counts = {"race": inside.count(False), "finding": inside.count(True)}
+    of_one = [race.is_of_one for race in races]
+    counts = {"race": of_one.count(False), "finding": of_one.count(True)}
     told = [_many(number, what) for what, number in counts.items() if number]
     return " and ".join(told) or "No race"
 

@@ -56,7 +56,7 @@ def _of(process, flow):
                 yield from arrow("wait", before, item)
     for race in process.races:
         told = {"ph": "i", "s": "t", "args": {"report": race.report}}
-        if race.is_inside:
+        if race.is_of_one:
             yield at(race.later, name="finding", cat="finding", **told)
             continue
         yield from arrow("race", race.earlier, race.later)

@@ -70,6 +70,17 @@ def test_what_goes_wrong_inside_a_kernel(shown):
         assert "65536 bytes of device memory" in finding["report"]
 
 
+def test_what_is_wrong_with_a_call(shown):
+    """The use of a destroyed stream is a finding of that call, which shows though it only asks."""
+    page = shown("call('cuStreamDestroy_v2', one)\ncuda.cuStreamQuery(one)")
+    (finding,) = page.data["races"]
+    assert finding["report"].startswith("check: cuStreamQuery is given stream 0x")
+    assert finding["earlier"] == finding["later"]
+    assert page.names()[finding["later"]] == "cuStreamQuery"
+    assert "<h2>1 finding</h2>" in page.text
+    assert "which has been destroyed: a real driver may crash" in page.text
+
+
 def test_waits_are_edges(shown):
     """A record and its wait, and the host's wait for a stream."""
     page = shown(
