@@ -203,7 +203,8 @@ std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
       lose_own_streams(memory);
     }
   }
-  return order::take_uses(&memory);
+  const bool is_held = memory.holders.load(std::memory_order_acquire) != 0;
+  return is_held ? order::take_kept(&memory) : order::take_uses(&memory);
 }
 
 cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept {

@@ -195,6 +195,7 @@ void unlist(Uses &uses) noexcept {
     static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
   std::erase_if(all.listed, is_mine);
   std::erase_if(all.others, is_mine);
+  uses.listed = false;
   all.sum_up();
 }
 

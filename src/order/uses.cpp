@@ -68,10 +68,26 @@ bool wait_for_context(driver::Session &session) noexcept {
 }
 
 Uses::~Uses() {
+  leave_lists();
+}
+
+void Uses::leave_lists() noexcept {
   if (!listed) return;
   unlist(*this);
   // Who has found it by address may be about to wait for what it was told.
   if (any_told_but(0)) await_readers();
+}
+
+void Uses::hand_over(Uses &to) noexcept {
+  leave_lists();
+  const std::lock_guard lock(lock_);
+  to.slots_.swap(slots_);
+  to.own_.swap(own_);
+  for (Uses *each : {this, &to}) {
+    each->sum_up();
+    each->sum_up_told();
+  }
+  marked_handle_.store(0, std::memory_order_relaxed);
 }
 
 Uses &make_uses(cai_owner *owner) {
@@ -93,6 +109,13 @@ std::unique_ptr<Uses> take_uses(cai_owner *owner) {
   if (word_of(owner) & 1) static_cast<void>(make_uses(owner));
   void *const uses = std::atomic_ref<void *>(owner->uses).exchange(nullptr);
   return std::unique_ptr<Uses>(static_cast<Uses *>(uses));
+}
+
+std::unique_ptr<Uses> take_kept(cai_owner *owner) {
+  if (word_of(owner) == 0) return nullptr;
+  auto taken = std::make_unique<Uses>();
+  make_uses_of(owner).hand_over(*taken);
+  return taken;
 }
 
 void drop_uses(cai_owner *owner) noexcept {

@@ -168,6 +168,8 @@ class Uses {
              Ask ask);
   // All of them: the memory has gone with its context.
   void forget() noexcept;
+  // All of them to one that nobody else has; nobody finds these by address any more.
+  void hand_over(Uses &to) noexcept;
   // Those, and streams that keep_marked() would keep while the owner is held.
   std::size_t count();
 
@@ -252,6 +254,7 @@ class Uses {
     bool is_unkept() const noexcept { return marked && !is_told(); }
   };
 
+  void leave_lists() noexcept;
   // These, with the lock held.
   Own *find_own(const Stream &stream, std::uint64_t thread) noexcept;
   Own &own(const Stream &stream);
@@ -348,6 +351,9 @@ inline Uses &make_uses_of(cai_owner *owner) {
 }
 // Takes it out of an owner that nobody else has.
 std::unique_ptr<Uses> take_uses(cai_owner *owner);
+// Takes what is kept out of an owner whose arrays others still have: on other threads they may be
+// looking at it, so it stays until the owner has no references, empty. Throws std::bad_alloc.
+std::unique_ptr<Uses> take_kept(cai_owner *owner);
 // Ends it there: nothing of it is pending any more, or is to be waited for.
 void drop_uses(cai_owner *owner) noexcept;
 

@@ -306,6 +306,25 @@ TEST(HostWork, KeepsMemoryThatIsFreed) {
   }
 }
 
+// The stream's thread gives the memory back while the host looks at what is kept of it.
+TEST(HostWork, EndsFreedMemoryWhileTheHostWaits) {
+  const OwnStream stream = make_stream(cpu);
+  for (int round = 0; round < 5000; ++round) {
+    const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+    const OwnArray x = array_of(memory, {64});
+    std::atomic<bool> is_held{true};
+    const auto hold = [](void *held, cai_error *) -> cai_status {
+      while (*static_cast<std::atomic<bool> *>(held)) std::this_thread::yield();
+      return CAI_OK;
+    };
+    ASSERT_OK(cai_stream_enqueue(stream, hold, nullptr, &is_held, error));
+    ASSERT_OK(cai_array_fill(x, &seven, stream, error));
+    ASSERT_OK(cai_memory_free(memory, error));
+    is_held = false;
+    ASSERT_OK(cai_array_sync_host(x, error));
+  }
+}
+
 // Whose owner keeps nothing here, and what nobody holds, is worked on before the call returns.
 TEST(HostWork, OnArraysOfStrangersIsDone) {
   Bytes target;
