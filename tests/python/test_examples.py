@@ -343,14 +343,7 @@ def test_pack_works_in_the_context_of_the_memory(pack, schedule):
     on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE=schedule)
 
 
-# ---- The README's examples ----------------------------------------------------------------------
-
-
-def test_readme_c(tmp_path):
-    compile_example(tmp_path, "readme_c.c")
-    assert run(tmp_path / "a") == (
-        "launch: data 0x7f0000000000, 100 x 200, strides 1600 and 8 bytes, times 2\n"
-    )
+# ---- Those of the documents ---------------------------------------------------------------------
 
 
 def test_cpp(tmp_path):
@@ -389,15 +382,7 @@ def test_memory_cpp(built, driver):
         assert run(program).splitlines() == ["cpu:", *tour]
 
 
-def test_readme_python():
-    lines = run(sys.executable, EXAMPLES / "readme_python.py").splitlines()
-    assert lines[0] == "(3, 4) (16, 4) float32 1"
-    assert lines[1] == "(32, -4)"
-    assert lines[3] == "[9 5 1]"
-    assert "strides" in "\n".join(lines[4:])
-
-
-def test_readme_cffi(pack):
+def test_cffi(pack):
     out = run(sys.executable, EXAMPLES / "readme_cffi.py", pack / "libpack.so")
     assert out == "[[ 3  1]\n [ 7  5]\n [11  9]]\n"
 
@@ -451,17 +436,3 @@ def compile_adaptor(folder, name):
 def test_adaptors_in_c(built, schedule, name):
     program = built(f"adaptors/{name}", compile_adaptor, name) / "a"
     assert on_simcuda(program, SIMCUDA_SCHEDULE=schedule).startswith("4096 bytes at 0x")
-
-
-def test_readme_shows_what_is_tested():
-    """The README's code is that of the examples, but for headings in comments."""
-    readme = (ROOT / "README.md").read_text()
-    for name in ("readme_c.c", "readme_python.py", "readme_cffi.py"):
-        lines = (EXAMPLES / name).read_text().splitlines()
-        while lines[0].startswith(("/* SPDX", "/* cc", "# SPDX")) or not lines[0]:
-            del lines[0]
-        assert "\n".join(lines) in readme, name
-    _, work, end = (EXAMPLES / "extensions/nanobind/blank.cpp").read_text().partition("// The work")
-    assert work + end in readme
-    rust = (ROOT / "bindings/rust/libcai/examples/arrays.rs").read_text()  # which cargo test runs
-    assert rust[rust.index("use libcai") : rust.index("\n#[test]")] in readme
