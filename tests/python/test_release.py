@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a release is made of agrees: versions, the repository's address, metadata."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -41,10 +42,11 @@ def tree(tmp_path):
     return tmp_path
 
 
-def release(tree, *arguments):
+def release(tree, *arguments, **environment):
     """Its exit status, and what it says."""
     done = subprocess.run(
         [sys.executable, tree / "tools/release", *arguments],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=LIMIT,
@@ -102,6 +104,42 @@ def test_no_other_text_is_an_address(tree, address):
     before = (tree / "pyproject.toml").read_text()
     assert release(tree, "address", address)[0] == 1
     assert (tree / "pyproject.toml").read_text() == before
+
+
+def test_what_is_built_is_named_and_nothing_is_uploaded(tree):
+    """With programs in the place of those that build and upload."""
+    assert release(tree, "address", ADDRESS)[0] == 0
+    change(tree / "README.md", "**not released**", "")
+    for name in ("CHANGELOG.md", "simcuda/CHANGELOG.md"):
+        change(tree / name, "(not yet released)", "(2027-01-31)")
+    programs = tree / "programs"
+    programs.mkdir()
+    for name in ("make", "twine", "cargo"):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\necho "$(basename $0) $*" >> {programs}/log\n')
+        program.chmod(0o755)
+    (tree / ".gitignore").write_text("dist\nprograms\n")
+    (tree / "dist").mkdir()
+    for name in ("libcai-0.1.0-x-manylinux_y.whl", "libcai-9.0-x-manylinux_y.whl"):
+        (tree / "dist" / name).touch()
+    git = ["git", "-C", tree, "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+
+    status, out = release(tree, PATH=f"{programs}:{os.environ['PATH']}")
+    assert status == 0, out
+    made = ["lint", "test", "test-long", "test-long PART=wheels"]
+    assert (programs / "log").read_text().splitlines() == [f"make {targets}" for targets in made]
+    assert "dist/libcai-0.1.0-x" in out
+    assert "dist/libcai-9.0" not in out
+    assert "git tag -a v0.1.0" in out
+
+    (programs / "make").write_text("#!/bin/sh\nexit 3\n")
+    status, out = release(tree, PATH=f"{programs}:{os.environ['PATH']}")
+    assert status == 1
+    assert "make lint failed" in out
+    assert "twine" not in out
 
 
 def test_nothing_is_built_before_a_release_may_be_made(tree):
