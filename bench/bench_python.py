@@ -9,8 +9,8 @@ import json
 import statistics
 import time
 
-import blank
 import bridges
+import clear_c
 import exporters
 import numpy as np
 import of_cython
@@ -49,7 +49,7 @@ described = exporters.Described(*given, device=(1, 0), owner=host)
 lent = exporters.Tensor(*given, device=(1, 0), owner=host)
 of_a_table, its_array = read_dict.Described(), read_dict.asarray(producer)
 its_other = read_dict.asarray(Producer())
-elements, nop = blank.elements, tvm_ffi.get_global_func("testing.nop")
+elements, nop = clear_c.elements, tvm_ffi.get_global_func("testing.nop")
 tvm_tensor = tvm_ffi.from_dlpack(host)
 view = StridedMemoryView.from_cuda_array_interface
 as_cuda_array, buffer, asarray = cuda.as_cuda_array, MPI.buffer, libcai.asarray

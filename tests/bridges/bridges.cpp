@@ -2,7 +2,7 @@
 // Modules for tests/python/test_bridges.py, of nanobind's or pybind11's: the example's, and one
 // with what that does not show. It is linked with libcai, as those are that make views or throw.
 #ifdef WITH_NANOBIND
-#include "../../examples/extensions/nanobind/blank.cpp"
+#include "../../examples/extensions/nanobind/clear_nanobind.cpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -14,7 +14,7 @@ static void import_libcai() {
 }
 #define BRIDGES_MODULE NB_MODULE
 #else
-#include "../../examples/extensions/pybind11/blank.cpp"
+#include "../../examples/extensions/pybind11/clear_pybind11.cpp"
 
 #include <pybind11/stl.h>
 using python_use = cai::pybind11_use;

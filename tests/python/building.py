@@ -97,6 +97,20 @@ def build_crate(folder, workspace, package, *options):
     shutil.copy(CARGO_TARGET / f"debug/lib{package}.so", folder / f"{package}.abi3.so")
 
 
+def build_rust_example(folder):
+    """Builds examples/extensions/rust from a copy, as its README says."""
+    source = shutil.copytree(ROOT / "examples/extensions/rust", folder / "source")
+    tell_where_the_crates_are(source)
+    build_crate(folder, source, "clear_rust")
+
+
+def tell_where_the_crates_are(source):
+    """Patches libcai's crates into a package that takes them from crates.io."""
+    (source / ".cargo").mkdir()
+    crate = ROOT / "bindings/rust/libcai"
+    (source / ".cargo/config.toml").write_text(f'[patch.crates-io]\nlibcai.path = "{crate}"\n')
+
+
 def build_nanobind(folder):
     """Compiles nanobind's own sources, for modules to be linked with."""
     include = Path(nanobind.include_dir())

@@ -15,7 +15,15 @@ import nanobind
 import numpy as np
 import pybind11
 import pytest
-from building import CARGO, build_crate, build_example, build_nanobind, config, run_command
+from building import (
+    CARGO,
+    build_example,
+    build_nanobind,
+    build_rust_example,
+    config,
+    run_command,
+    tell_where_the_crates_are,
+)
 from helpers import ROOT, Cuda, Host, load, producer, python
 from simulation import run
 from test_exchange import describing, with_table
@@ -47,7 +55,7 @@ def compile_bridges(folder, nanobind_object):
     libs = [flag for flag in config("--libs") if not flag.startswith("-Wl,")]
     for name in LIBRARIES:
         (folder / name).mkdir(exist_ok=True)
-        module = folder / name / f"blank{SUFFIX}"
+        module = folder / name / f"clear_{name}{SUFFIX}"
         objects = [folder / f"{name}.o", *([nanobind_object] if name == "nanobind" else [])]
         run_command(*link, module, *objects, *libs)
         shutil.copy(module, module.with_name(f"bridges{SUFFIX}"))
@@ -56,31 +64,35 @@ def compile_bridges(folder, nanobind_object):
 @pytest.fixture(scope="module")
 def compiled(built):
     """A folder with tests/bridges' module `by_hand`, and below it one for each library, with its
-    modules `blank` and `bridges`."""
+    modules `clear_NAME` and `bridges`."""
     library = built("nanobind", build_nanobind) / "nanobind.o"
     return built("bridges", compile_bridges, library)
 
 
 @pytest.fixture(scope="module")
 def folders(built, compiled):
-    """A folder for each example, with its module `blank`."""
+    """A folder for each example, with its module `clear_NAME`."""
     made = {name: compiled / name for name in LIBRARIES}
-    source = ROOT / "examples/extensions/ctypes/blank.py"
+    source = ROOT / "examples/extensions/ctypes/clear_ctypes.py"
     made["ctypes"] = built("extensions/ctypes", lambda folder: shutil.copy(source, folder))
-    made["rust"] = built("rust/blank", build_crate, "examples/extensions/rust", "blank")
+    made["rust"] = built("rust/clear_rust", build_rust_example)
     for name in ("cffi", "cython"):
         made[name] = built(f"extensions/{name}", build_example, f"extensions/{name}")
     return made
 
 
 @pytest.fixture(scope="module", params=EXAMPLES)
-def blank(request, folders):
-    return load(folders[request.param], "blank")
+def example(request, folders):
+    return load(folders[request.param], f"clear_{request.param}")
 
 
 @pytest.fixture(scope="module", params=LIBRARIES)
 def bridges(request, compiled):
     return load(compiled / request.param, "bridges")
+
+
+def named(folders):
+    return [(name, str(folder)) for name, folder in folders.items()]
 
 
 def ones():
@@ -142,42 +154,62 @@ wrong = pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
 # ---- The examples -------------------------------------------------------------------------------
 
 
-def test_examples_on_the_host(blank):
+def test_examples_beside_each_other(folders):
+    """Each has a name of its own, so that all can be installed in one environment."""
+    python(
+        """
+import importlib, sys
+import numpy
+from libcai import Array  # and so the library, which those of tests/bridges are linked with
+sys.path[:0] = folders = sys.argv[2:]
+for name, folder in zip(sys.argv[1].split(), folders, strict=True):
+    module = importlib.import_module("clear_" + name)
+    assert module.__file__.startswith(folder), (folder, module)
+    array = numpy.ones(3)
+    module.clear(array)
+    assert not array.any(), module
+""",
+        " ".join(folders),
+        *map(str, folders.values()),
+    )
+
+
+def test_examples_on_the_host(example):
     for array in (ones(), np.ones(()), np.ones((3, 1, 2))[:, :, :]):
         before = sys.getrefcount(array)
-        assert blank.clear(array) is None
+        assert example.clear(array) is None
         assert not array.any()
         assert sys.getrefcount(array) == before
     taken, text = libcai.asarray(ones()), bytearray(b"text")
-    blank.clear(taken)
-    blank.clear(text, stream=2)
-    blank.clear(np.ones((0, 3)))
+    example.clear(taken)
+    example.clear(text, stream=2)
+    example.clear(np.ones((0, 3)))
     assert not np.asarray(taken).any()
     assert text == bytes(4)
 
 
 @wrong
-def test_examples_refuse(blank, wrong):
+def test_examples_refuse(example, wrong):
     make, kind, message = wrong
     given = make()
     before = sys.getrefcount(given)
     with pytest.raises(kind, match=message):
-        blank.clear(given)
+        example.clear(given)
     assert sys.getrefcount(given) == before
 
 
-def test_examples_refuse_what_is_no_array(blank):
+def test_examples_refuse_what_is_no_array(example):
     for given in (3, None, "text", [1, 2], np.float64(3)):
         with pytest.raises(TypeError):
-            blank.clear(given)
+            example.clear(given)
     array, mask = ones(), np.ones((3, 4), "|b1")
     masked = {**array.__array_interface__, "mask": Host(mask.__array_interface__)}
     for given in (array[:, ::2], Host(masked)):
         with pytest.raises(ValueError, match=r"(contiguous|masked)"):
-            blank.clear(given)
+            example.clear(given)
     for stream, kind in ((-1, (ValueError, OverflowError)), (0, ValueError), ("1", TypeError)):
         with pytest.raises(kind):
-            blank.clear(array, stream)
+            example.clear(array, stream)
     assert array.all()
 
 
@@ -187,16 +219,16 @@ def test_examples_on_a_gpu(folders, simulated):
 from helpers import load
 from libcai import Array
 theirs, mine = new_stream(), new_stream()
-for folder in {list(map(str, folders.values()))}:
-    blank = load(folder, "blank")
+for name, folder in {named(folders)}:
+    example = load(folder, "clear_" + name)
     memory = new_memory(256)
     for given in (array(theirs, memory, shape=(64,), typestr="<u4"),
                   libcai.asarray(array(theirs, memory, shape=(64,), typestr="<u4"))):
         fill(memory, 7, 64, theirs)
-        blank.clear(given, mine.value)
+        example.clear(given, mine.value)
         assert not any(read(memory, 64, theirs)), folder  # ordered both ways
         fill(memory, 7, 64, theirs)
-        blank.clear(given)
+        example.clear(given)
         assert not any(read(memory, 64, theirs)), folder
 wait(theirs, mine)
 """
@@ -210,10 +242,10 @@ def test_examples_race_with_what_says_that_it_needs_no_order(folders):
 from helpers import load
 from libcai import Array
 theirs, mine = new_stream(), new_stream()
-for folder in {list(map(str, folders.values()))}:
+for name, folder in {named(folders)}:
     memory, before = new_memory(256), cuda.simcuda_races()
     fill(memory, 7, 64, theirs)
-    load(folder, "blank").clear(array(None, memory, shape=(64,), typestr="<u4"), mine.value)
+    load(folder, "clear_" + name).clear(array(None, memory, shape=(64,), typestr="<u4"), mine.value)
     wait(theirs, mine)
     assert cuda.simcuda_races() > before, folder
 """,
@@ -225,16 +257,17 @@ for folder in {list(map(str, folders.values()))}:
 @pytest.mark.parametrize("name", ["c", *EXAMPLES])
 def test_examples_build_alone(name, tmp_path, monkeypatch):
     """By their own build tools, against the installed package; and nothing of libcai is linked."""
-    source, out = ROOT / "examples/extensions" / name, tmp_path / "out"
-    if name != "rust":  # which leaves nothing there, and names the crate by its path
-        source = shutil.copytree(source, tmp_path / "source")
+    module, out = f"clear_{name}", tmp_path / "out"
+    source = shutil.copytree(ROOT / "examples/extensions" / name, tmp_path / "source")
+    if name == "rust":
+        tell_where_the_crates_are(source)
     for key, value in CARGO.items():
         monkeypatch.setenv(key, value)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run_command(*pip, "--no-build-isolation", "--no-deps", "--target", out, source)
     array = ones()
-    folder = out / "blank" if name == "rust" else out  # maturin makes a package of it
-    load(folder, "blank").clear(array)
+    folder = out / module if name == "rust" else out  # maturin makes a package of it
+    load(folder, module).clear(array)
     assert not array.any()
     for module in folder.glob("*.so"):
         symbols = run_command("nm", "-D", module)
@@ -242,18 +275,17 @@ def test_examples_build_alone(name, tmp_path, monkeypatch):
         assert " U cai_" not in symbols
 
 
-def test_their_readme_shows_what_they_have():
-    folder = ROOT / "examples/extensions"
-    sections = (folder / "README.md").read_text().split("\n## ")[1:]
-    assert sorted(section.split()[0] for section in sections) == ["c", *EXAMPLES]
-    for section in sections:
-        name = section.split()[0]
-        text = "\n".join(path.read_text() for path in (folder / name).iterdir())
-        theirs = [line.strip() for line in text.splitlines()]
-        blocks = section.split("```")[1::2]
-        assert blocks
-        for line in "".join(block.partition("\n")[2] for block in blocks).splitlines():
-            assert line.strip() in theirs
+@pytest.mark.parametrize("name", ["c", *EXAMPLES])
+def test_their_readmes_show_what_they_have(name):
+    folder = ROOT / "examples/extensions" / name
+    sources = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".md"]
+    theirs = {line.strip() for path in sources for line in path.read_text().splitlines()}
+    readme = (folder / "README.md").read_text()
+    blocks = readme.split("```")[1::2]
+    assert blocks
+    for line in "".join(block.partition("\n")[2] for block in blocks).splitlines():
+        assert line.strip() in theirs | {""}
+    assert f"[clear_{name}]({name})" in (folder.parent / "README.md").read_text()
 
 
 # ---- The casters --------------------------------------------------------------------------------

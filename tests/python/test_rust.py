@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
-from building import build_crate, build_example
+from building import build_crate, build_example, build_rust_example
 from helpers import LONG, eventually, load, producer, python
 from simulation import run
 from test_bridges import WRONG, WRONG_SECONDS, changing, exporter, first_is_let_go_of, ones
@@ -451,19 +451,19 @@ wait(theirs)
 
 @pytest.fixture(scope="module")
 def example(built):
-    return built("rust/blank", build_crate, "examples/extensions/rust", "blank")
+    return built("rust/clear_rust", build_rust_example)
 
 
 def test_the_example_copies(example, exporters):
-    blank = load(example, "blank")
+    clear_rust = load(example, "clear_rust")
     array = np.arange(12, dtype="<i2").reshape(3, 4)
     for given in (array, libcai.asarray(array), np.ones((0, 3)), np.ones(())):
-        made = blank.copy(given)
+        made = clear_rust.copy(given)
         assert type(made) is libcai.Array
         np.testing.assert_array_equal(np.asarray(made), np.asarray(given))
-    assert type(blank.copy(on_host(exporters.Described, ones()))) is exporters.Described
+    assert type(clear_rust.copy(on_host(exporters.Described, ones()))) is exporters.Described
     with pytest.raises(ValueError, match="C-contiguous"):
-        blank.copy(array[:, ::2])
+        clear_rust.copy(array[:, ::2])
 
 
 def test_the_example_takes_numba_cudas_array_and_gives_one_back(example, simulated):
@@ -472,12 +472,12 @@ def test_the_example_takes_numba_cudas_array_and_gives_one_back(example, simulat
 import numpy as np
 from helpers import load
 from numba import cuda as numba_cuda
-blank = load({str(example)!r}, "blank")
+clear_rust = load({str(example)!r}, "clear_rust")
 mine, theirs = numba_cuda.stream(), numba_cuda.stream()
 numbers = np.arange(6, dtype="<f4").reshape(2, 3)
 given = numba_cuda.to_device(numbers, stream=theirs)
-made = numba_cuda.as_cuda_array(blank.copy(given, int(mine.handle)))
-blank.clear(given)
+made = numba_cuda.as_cuda_array(clear_rust.copy(given, int(mine.handle)))
+clear_rust.clear(given)
 assert np.array_equal(made.copy_to_host(), numbers)
 assert not given.copy_to_host(stream=theirs).any()
 """

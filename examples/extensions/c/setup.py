@@ -7,4 +7,4 @@ from setuptools import Extension, setup
 config = [sys.executable, "-m", "libcai", "config", "--includedir"]
 include = subprocess.run(config, check=True, capture_output=True, text=True).stdout.strip()
 
-setup(ext_modules=[Extension("blank", ["blank.c"], include_dirs=[include])])
+setup(ext_modules=[Extension("clear_c", ["clear_c.c"], include_dirs=[include])])

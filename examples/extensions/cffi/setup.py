@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from setuptools import setup
 
-setup(py_modules=["blank"], cffi_modules=["build_blank.py:ffi"])
+setup(py_modules=["clear_cffi"], cffi_modules=["build_clear_cffi.py:ffi"])

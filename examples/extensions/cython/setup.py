@@ -8,4 +8,5 @@ from setuptools import Extension, setup
 config = [sys.executable, "-m", "libcai", "config", "--includedir"]
 include = subprocess.run(config, check=True, capture_output=True, text=True).stdout.strip()
 
-setup(ext_modules=cythonize([Extension("blank", ["blank.pyx"], include_dirs=[include])]))
+extension = Extension("clear_cython", ["clear_cython.pyx"], include_dirs=[include])
+setup(ext_modules=cythonize([extension]))

@@ -49,7 +49,7 @@ static void clear(const cai::writable &x, py::handle stream) {
   guard.end();
 }
 
-PYBIND11_MODULE(blank, m) {
+PYBIND11_MODULE(clear_pybind11, m) {
   cai::pybind11_import();
   m.def("clear", &clear, py::arg("array"), py::arg("stream") = py::none(), "Zeros an array.");
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A module by cffi that takes arrays from any library. Neither libcai nor CUDA is linked."""
 
-from _blank import ffi, lib
+from _clear_cffi import ffi, lib
 
 import libcai
 

@@ -83,7 +83,7 @@ fn copy<'py>(
 }
 
 #[pymodule(gil_used = true)] // as libcai itself
-mod blank {
+mod clear_rust {
     #[pymodule_export]
     use super::{clear, copy};
     use pyo3::prelude::*;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the module _blank, of C that takes arrays as libcai's struct."""
+"""Makes the module _clear_cffi, of C that takes arrays as libcai's struct."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ include = subprocess.run(config, check=True, capture_output=True, text=True).std
 ffi = cffi.FFI()
 ffi.cdef("const char *zero(uintptr_t address, uint64_t stream);")
 ffi.set_source(
-    "_blank",
+    "_clear_cffi",
     r"""
     #include <cai.h>
     #include <dlfcn.h>

@@ -49,7 +49,7 @@ static void clear(const cai::writable &x, nb::handle stream) {
   guard.end();
 }
 
-NB_MODULE(blank, m) {
+NB_MODULE(clear_nanobind, m) {
   cai::nanobind_import();
   m.def("clear", &clear, nb::arg("array"), nb::arg("stream") = nb::none(), "Zeros an array.");
 }

@@ -3,7 +3,7 @@
  * is linked.
  *
  *   clear(array, stream=None)   zeros it, on the host or on a GPU
- *   blank_like(array)           a new array like it, zeroed, of its own type where that can be had
+ *   zeros_like(array)           a new array like it, zeroed, of its own type where that can be had
  *   elements(a, b, c)           how many elements three arrays have */
 #include <Python.h>
 #include <dlfcn.h>
@@ -84,7 +84,7 @@ static PyObject *clear(PyObject *module, PyObject *arguments, PyObject *keywords
   Py_RETURN_NONE;
 }
 
-static PyObject *blank_like(PyObject *module, PyObject *object) {
+static PyObject *zeros_like(PyObject *module, PyObject *object) {
   cai_py_argument argument;
   PyObject *made;
   (void)module;
@@ -111,15 +111,15 @@ static PyObject *elements(PyObject *module, PyObject *const *objects, Py_ssize_t
 
 static PyMethodDef methods[] = {
     {"clear", (PyCFunction)(void (*)(void))clear, METH_VARARGS | METH_KEYWORDS, "Zeros an array."},
-    {"blank_like", blank_like, METH_O, "A new array of zeros, like another one."},
+    {"zeros_like", zeros_like, METH_O, "A new array of zeros, like another one."},
     {"elements", (PyCFunction)(void (*)(void))elements, METH_FASTCALL,
      "How many elements some arrays have."},
     {0}};
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "blank", .m_size = -1,
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "clear_c", .m_size = -1,
                                         .m_methods = methods};
 
-PyMODINIT_FUNC PyInit_blank(void) {
+PyMODINIT_FUNC PyInit_clear_c(void) {
   if (cai_py_import() < 0) return NULL;
   return PyModule_Create(&definition);
 }
