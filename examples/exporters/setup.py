@@ -12,7 +12,4 @@ include = subprocess.run(
     text=True,
 ).stdout.strip()
 
-setup(
-    name="exporters",
-    ext_modules=[Extension("exporters", ["exporters.c"], include_dirs=[include])],
-)
+setup(ext_modules=[Extension("exporters", ["exporters.c"], include_dirs=[include])])

@@ -78,6 +78,47 @@ def build_example(folder, example):
     run_command(*command, folder=folder, CFLAGS="-O0")
 
 
+def copy_example(example, folder):
+    """A copy of an example's folder: all that it is built of, but for what is installed."""
+    ignored = shutil.ignore_patterns("out", "__pycache__", "*.so", "*.egg-info", "build", "target")
+    return shutil.copytree(ROOT / "examples" / example, folder, ignore=ignored)
+
+
+def run_readme(folder, out):
+    """Runs the commands of the README in a folder, line by line: those that are set off by blanks.
+    What they install goes to `out`."""
+    text = (folder / "README.md").read_text(encoding="utf-8").replace("CLONE", str(ROOT))
+    outside = "".join(text.split("```")[::2]).splitlines()
+    commands = [line[4:] for line in outside if line.startswith("    ")]
+    assert commands
+    done = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
+        cwd=folder,
+        env={
+            **quiet_environment(),
+            **CARGO,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_DEPS": "1",
+            "PIP_TARGET": str(out),
+            "PYTHONPATH": str(out),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def quiet_environment():
+    """Ours, but for what another pytest or simcuda would take for its own; and for CI, under which
+    pytest folds nothing."""
+    ours = os.environ.items()
+    return {k: v for k, v in ours if k != "CI" and not k.startswith(("SIMCUDA", "PYTEST"))}
+
+
 def build_explorer(folder):
     """Compiles tests/explore, less what is C++'s own, as a library that Python plays with."""
     source = ROOT / "tests/explore"
@@ -99,16 +140,11 @@ def build_crate(folder, workspace, package, *options):
 
 def build_rust_example(folder):
     """Builds examples/extensions/rust from a copy, as its README says."""
-    source = shutil.copytree(ROOT / "examples/extensions/rust", folder / "source")
-    tell_where_the_crates_are(source)
+    source = copy_example("extensions/rust", folder / "source")
+    crates = source / ".cargo/config.toml"
+    crates.parent.mkdir()
+    crates.write_text(f'[patch.crates-io]\nlibcai.path = "{ROOT}/bindings/rust/libcai"\n')
     build_crate(folder, source, "clear_rust")
-
-
-def tell_where_the_crates_are(source):
-    """Patches libcai's crates into a package that takes them from crates.io."""
-    (source / ".cargo").mkdir()
-    crate = ROOT / "bindings/rust/libcai"
-    (source / ".cargo/config.toml").write_text(f'[patch.crates-io]\nlibcai.path = "{crate}"\n')
 
 
 def build_nanobind(folder):
