@@ -333,7 +333,11 @@ class _Run:
     @property
     def finding(self):
         """What is wrong by the report, whatever else is."""
-        return "raced" if "simcuda: race:" in self.report else "went wrong inside a kernel"
+        if "simcuda: race:" in self.report:
+            return "raced"
+        if re.search("simcuda: (check|fault): Kernel", self.report):
+            return "went wrong inside a kernel"
+        return "used a destroyed stream or event"
 
     def fail(self, what, text, *, races=False):
         lines = [f"it {what} (on simcuda, schedule {self.schedule})", "", text.strip()]

@@ -304,6 +304,17 @@ def test_settings(record_property):
     record_property("found", 42)
 
 
+@simcuda
+def test_destroyed_stream():
+    import ctypes
+
+    work(wait=True)
+    cuda, stream = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    cuda.cuStreamCreate(ctypes.byref(stream), 1)
+    cuda.cuStreamDestroy_v2(stream)
+    cuda.cuStreamQuery(stream)
+
+
 @simcuda(fail="cuMemAllocAsync:1:2")
 def test_out_of_memory():
     work(wait=True)
@@ -421,6 +432,7 @@ ENDS = {
     ":test_xpass": ("failed", "XPASS(strict)"),
     ":test_xfail_inside": ("skipped", "found out"),
     ":test_settings": ("passed", ""),
+    ":test_destroyed_stream": ("failed", "it used a destroyed stream or event"),
     ":test_out_of_memory": ("failed", "cuMemAllocAsync returned 2"),
     ":test_own_pytest": ("passed", ""),
     ":test_unknown_argument": ("failed", "there is no argument 'schedule'; there are schedules"),
