@@ -254,6 +254,26 @@ def test_good_consumers(cuda):
     assert set(testing.check_consumer(at_once, cases=FEW).values()) == {"read"}
 
 
+@under_schedules
+def test_a_consumer_by_libcai(cuda):
+    """What libcai puts off ends before the array's stream is destroyed: no finding."""
+
+    def read(obj):
+        array, stream = libcai.asarray(obj), cuda.new_stream()
+        host = _driver.Pinned(cuda, array.size * array.itemsize)
+        with libcai.use(array, stream=stream):
+            Reader().copy(array, host, stream)
+        shape, dtype = array.shape, array.dtype
+        del array, obj
+        cuda.cuStreamSynchronize(stream)
+        values = np.frombuffer(bytes(host), dtype).reshape(shape)
+        host.free()
+        return values
+
+    cases = [case for case in FEW if "masked" not in case.words]
+    assert set(testing.check_consumer(read, cases=cases).values()) == {"read"}
+
+
 class NoWait(Reader):
     waits = False
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import libcai
 from libcai.testing import _driver
 
 __all__ = ["ConsumerCase", "check_consumer", "consumer_cases"]
@@ -312,6 +313,8 @@ def _judge(cuda, consumer, case, may_refuse):
     if found:
         wrong.append(f"{found} races (simcuda's report is on standard error)")
     memory.free()
+    # What a consumer by libcai has put off may ask about the stream.
+    libcai.drain(wait=True)
     if stream > _driver.PER_THREAD:
         cuda.cuStreamDestroy_v2(stream)
     return outcome, wrong
