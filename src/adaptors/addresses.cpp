@@ -25,7 +25,7 @@ class Table {
     std::swap(part.blocks[address], memory);
   }
 
-  // Takes a block out; empty if there is none.
+  // Takes a block out; empty if the address has none.
   Held<cai_memory> take(std::uint64_t address) {
     Part &part = part_of(address);
     const std::lock_guard lock(part.mutex);
@@ -36,7 +36,7 @@ class Table {
     return memory;
   }
 
-  // A new reference to a block; empty if there is none.
+  // A new reference to a block; empty if the address has none.
   Held<cai_memory> find(std::uint64_t address) {
     Part &part = part_of(address);
     const std::lock_guard lock(part.mutex);

@@ -17,7 +17,7 @@ struct Descr {
   const cai_field *fields = nullptr;  // NULL if descr says no more than typestr
   uint32_t count = 0;
   bool swapped = false;        // some item is not in the host's byte order
-  uint8_t ext = CAI_EXT_NONE;  // where the one field is none, but names the type
+  uint8_t ext = CAI_EXT_NONE;  // where the only field has no meaning but to name the type
 };
 
 // Reads a descr that is neither missing nor None; `dtype` is what typestr says. What is wrong goes

@@ -72,7 +72,7 @@ bool is_f_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
 // Says which of an array's dimensions, pointers, item size and sizes is wrong.
 [[gnu::cold]] cai_status dims_fault(const cai_array &array, cai_error *error) noexcept;
 
-// The extent in bytes of an array that nobody has judged.
+// The extent in bytes of an array that was not validated.
 inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *error) noexcept {
   const int32_t ndim = array.ndim;
   const bool readable =

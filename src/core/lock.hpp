@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A lock for a few instructions, and cheaper than a mutex where nobody else wants it.
+// A lock for a few instructions, and cheaper than a mutex where no other thread wants it.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ class Lock {
  public:
   void lock() noexcept {
     if (state_.exchange(held, std::memory_order_acquire) == open) return;
-    // From here on somebody may sleep, which the state has to say until nobody can.
+    // From here on a thread may sleep: the state has to say so until none can.
     while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
   }
   void unlock() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failures that can be told to nobody: in a release, in a callback, on a thread of libcai's own.
+// Failures that no caller can be given: in a release, in a callback, on a thread of libcai's own.
 #pragma once
 
 #include "cai.h"

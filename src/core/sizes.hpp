@@ -11,8 +11,9 @@
 
 namespace cai {
 
-// As the struct was when the ABI was frozen. Who was compiled then fills in no more, so sizeof,
-// which grows, would turn such callers away; what is added is there if struct_size reaches it.
+// As the struct was when the ABI was frozen. Code that was compiled then fills in no more, so
+// sizeof, which grows, would turn such callers away; what is added is there if struct_size reaches
+// it.
 template <class Struct>
 inline constexpr std::size_t first_size = 0;
 template <>
@@ -22,7 +23,7 @@ inline constexpr std::size_t first_size<cai_interface> = 336;
 template <>
 inline constexpr std::size_t first_size<cai_stream_provider> = 24;
 
-// Beyond that, struct_size is no size of a struct but a number that nobody has set.
+// Beyond that, struct_size is not a size but an uninitialised number.
 inline constexpr std::uint32_t most_size = 4096;
 
 // Whether something is set beyond `known` bytes of a struct: it is of a newer header, and asks for

@@ -16,7 +16,7 @@ bool is_utf8(const char *text, size_t length) noexcept;
 // as \xNN. Cut between characters where `capacity`, NUL included, ends. Returns the bytes written.
 size_t copy_printable(char *out, size_t capacity, const char *text, size_t length) noexcept;
 
-// A character as "'f'", or as its number if it is none that can be shown.
+// A character as "'f'", or as its number if it cannot be shown.
 class Letter {
  public:
   explicit Letter(uint8_t code) noexcept;

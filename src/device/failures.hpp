@@ -18,7 +18,7 @@ class Failures {
   Failures() = default;
   Failures(const Failures &) = delete;
   Failures &operator=(const Failures &) = delete;
-  // Of a stream that has gone before its work had failed nobody asks.
+  // Nothing asks about a stream that was released before its work failed.
   ~Failures();
 
   void note(const cai_error &error) noexcept;

@@ -212,7 +212,7 @@ void GpuStream::retire() noexcept {
   void *const handle = stream_.handle();
   const auto end = release;
   void *const its_context = context;
-  delete this;  // first: nobody asks about a stream that goes
+  delete this;  // first: a stream that is being destroyed is not asked about
   if (destroys) destroy_later(ordinal, destroy_stream, handle);
   if (end) end(its_context);
 }

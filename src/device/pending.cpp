@@ -237,7 +237,7 @@ bool is_capturing(const driver::Driver &cu, cai_device device) {
                      [&](std::uint64_t stream) { return is_capturing(cu, stream); });
 }
 
-// A failure is no reason to wait: who frees is told of it.
+// A failure is no reason to wait: the caller that frees gets it.
 bool is_ready(driver::CUresult answer) noexcept {
   return answer != driver::error_not_ready;
 }
@@ -360,7 +360,7 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
   return true;
 }
 
-// The same where nobody waits for the result.
+// The same where no caller waits for the result.
 bool flush_and_report(cai_device device, Flush which) noexcept {
   driver::Faults failed;
   bool freed = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frees that wait until there are more of them, of memory and of GPU objects that nobody holds any
+// Frees that wait until there are more of them, of memory and of GPU objects without references any
 // more.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace cai::device {
 
 using ResetStep = void (*)(cai_device device) noexcept;
 
-// Who has something that a reset ends sets its step before there is any.
+// A room whose objects a reset ends sets its step before it makes the first.
 struct ResetSteps {
   // All that was pending has been freed, and the context is there still; no lock is held.
   std::atomic<ResetStep> managers{nullptr};

@@ -39,7 +39,8 @@ void follow_on_gpu(GpuStream &stream, GpuStream &other) {
                   "the other stream is being captured, and the legacy stream can join no capture");
   }
   if (is_fork) to.capture = from.capture;  // as it will be
-  // By an event always: stream 1, while it is idle, passes on nothing to who follows it in turn.
+  // Always by an event: a stream that waits for an idle stream 1 does not wait for what that one
+  // has waited for.
   const order::Edge edge =
       order::edge_between(session, from, to, order::Way::told, CAI_USE_EXTERNAL);
   if (edge == order::Edge::external) {
@@ -122,7 +123,7 @@ cai_status cai_stream_attach(cai_stream *stream, void (*release)(void *context),
 cai_status cai_stream_query(cai_stream *stream, int32_t *busy, cai_error *error) {
   return guard(error, [&] {
     device::require(busy, "busy");
-    // In this order: who hears that the stream is idle has heard what its work came to.
+    // In this order: a caller that learns that the stream is idle has learnt how its work ended.
     const bool is_busy = device::require_stream(stream).is_busy();
     stream->raise_failure();
     *busy = is_busy ? 1 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph capture: who is capturing is asked before anything is done, and no call made here may spoil
-// the capture of other code.
+// Graph capture: the driver is asked what is being captured before anything is done, and no call
+// made here may spoil the capture of other code.
 #pragma once
 
 #include <vector>

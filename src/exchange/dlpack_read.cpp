@@ -69,7 +69,7 @@ cai_status read_dims(const DLTensor &tensor, uint32_t itemsize, int64_t *strides
                   "strides[%d] is %lld elements, whose bytes do not fit in 63 bits", axis,
                   static_cast<long long>(tensor.strides[axis]));
     }
-    strides[axis] = 0;  // of an axis that nobody steps along
+    strides[axis] = 0;  // of an axis with at most one element
   }
   return CAI_OK;
 }

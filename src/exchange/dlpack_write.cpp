@@ -30,7 +30,7 @@ void delete_block(Tensor *tensor) {
   owner->release(owner);
 }
 
-// Strides in elements. An axis that nobody steps along may have any.
+// Strides in elements. An axis with at most one element may have any.
 cai_status write_strides(const cai_array &array, int64_t *out, cai_error *error) noexcept {
   const int64_t itemsize = array.dtype.itemsize;
   for (int32_t axis = 0; axis < array.ndim; ++axis) {

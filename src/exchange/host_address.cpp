@@ -18,7 +18,7 @@ std::optional<order::Pinned> pinned_around(const cai_array &array) noexcept {
 }
 
 // What the driver says of pinned memory of others. No context is made for it: a driver that
-// answers nobody without one, and an address that it does not know, leave the address as it is.
+// refuses calls without one, and an address that it does not know, leave the address as it is.
 uint64_t ask_host(uint64_t address) noexcept {
   driver::Pointer found;
   const cai_status status =

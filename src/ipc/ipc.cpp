@@ -213,7 +213,7 @@ void close_opened(cai_memory &memory, uint64_t) {
   close_by_manager(static_cast<Opened *>(memory.context));
 }
 
-// Who sends a handle may say anything.
+// A handle comes from another process, and may hold anything.
 void require_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t opened) {
   if (offset <= opened && handle.size <= opened - offset) return;
   throw Failure(CAI_ERR_VALUE, {},

@@ -31,8 +31,8 @@ struct Mapping {
 
 namespace {
 
-// The lock is held while the driver alone is called: nobody may open what another one is about to
-// close, or open it twice.
+// The lock is held while the driver alone is called: no thread may open what another one is about
+// to close, or open it twice.
 struct Mappings {
   std::mutex mutex;
   std::vector<Mapping *> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kinds of memory: who gives them.
+// Kinds of memory, and the managers that allocate them.
 #pragma once
 
 #include "cai/memory.h"

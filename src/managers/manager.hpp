@@ -39,7 +39,7 @@ class InManager {
 // may allocate or free, too.
 void require_an_end(const void *manager, const char *name, const char *function);
 
-// A failure of the driver's before a manager could be asked: who can may try again.
+// The driver failed before a manager could be called: the caller may try again.
 class NotAsked : public Failure {
  public:
   explicit NotAsked(const Failure &why) : Failure(why) {}
@@ -84,13 +84,13 @@ struct cai_manager {
 
   // Of any kind: memalloc or memhostalloc. `align` is a power of two, `size` not 0.
   cai_block allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags, uint64_t stream);
-  // Nothing once the device was reset or the driver is gone. Nobody frees the block again, even if
+  // Nothing once the device was reset or the driver is gone. The block is not freed again, even if
   // this fails (but for a capture).
   void free(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, asks_in_captures(kind));
   }
-  // The same for who can try again: in a capture of the stream nothing is freed. No event could
-  // tell there of what was queued before. Throws NotAsked where the driver lets nobody ask.
+  // The same for callers that can try again: in a capture of the stream nothing is freed. No event
+  // could tell there of what was queued before. Throws NotAsked where the driver forbids the call.
   void free_outside_captures(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, looks_for_captures(kind));
   }
@@ -130,7 +130,7 @@ struct cai_manager {
     }
   }
 
-  // ---- What the table has, for wrappers and for who is within() ----
+  // ---- What the table has, for wrappers and for code that is within() ----
 
   // Short of memory, has freed what is pending and asked once more.
   cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream);

@@ -86,7 +86,7 @@ class Pool : public Gpu {
     return read;
   }
 
-  // On a stream that nobody captures.
+  // On a stream that is not being captured.
   void take_initial(const driver::Driver &cu) const {
     driver::Faults faults;
     {

@@ -123,7 +123,8 @@ void free_cuda_array(cai_memory &memory, uint64_t) {
   device::pend(memory.facts.device, {destroy_cuda_array, array, memory.facts.size, memory.epoch});
 }
 
-// What a manager takes to give it to others is theirs, who are counted, and found by address.
+// Memory that a manager allocates to pass it on belongs to its users: they are counted, and found
+// by address.
 void count(cai_memory &memory) noexcept {
   if (managers::InManager::is_here()) return;
   count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);

@@ -295,7 +295,7 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   cai_error error;
   const cai_status status = guard(&error, [&] {
     if (stream == 0 || !device::is_alive(memory.facts.device.id, memory.epoch)) return;
-    if (is_freed(*array)) return;  // nobody waits for uses of it, and its stream may have gone
+    if (is_freed(*array)) return;  // uses of it are not waited for, and its stream may have gone
     driver::Session session;
     order::Stream mine{stream, device::primary(session, memory.facts.device.id).context, -1};
     identify(session, mine);
@@ -317,7 +317,7 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
     session.finish();
   });
   if (status == CAI_ERR_CAPTURE) throw Failure(error);  // there is another try
-  // Of what is pending there the owner hears all the same.
+  // The owner is told of what is pending there all the same.
   const bool is_unheard = status != CAI_OK && !is_abandoned;
   if (is_unheard) order::park(array->owner, {stream, nullptr, -1});
   if (status != CAI_OK) throw Failure(error);

@@ -113,7 +113,7 @@ void keep_own_streams(cai_memory &memory) {
     order::Stream stream = stream_of(session, it);
     probe(session, stream);
     if (stream.capture) fail_capture();
-    // Nobody asks the legacy stream whether the streams that it would wait for are idle.
+    // The legacy stream cannot be asked whether the streams that it would wait for are idle.
     if (is_named_here(it) && is_idle(session, stream)) return;
     session.in(stream.context, [&] {
       cai_error error;

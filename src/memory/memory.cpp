@@ -69,7 +69,7 @@ HeldMemory new_memory(cai_device device, std::uint32_t kind) {
 
 namespace {
 
-// Who knows an array of it only by its owner hears of it there.
+// For code that knows an array of it by its owner alone.
 void tell_arrays_of_end(cai_memory &memory) noexcept {
   flags_of(memory).fetch_or(CAI_OWNER_FREED, std::memory_order_relaxed);
 }
@@ -232,7 +232,7 @@ void record(cai_memory &memory, cai_stream *stream) {
   session.finish();
 }
 
-// The memory may have been allocated or worked on there, and who uses it on the new one must come
+// The memory may have been allocated or worked on there, and uses on the new stream must come
 // after that.
 void keep_old_stream(cai_memory &memory, cai_stream *next) {
   device::HeldStream old;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is pending, as the public functions show it: managers hear of deferrals.
+// What is pending, as the public functions show it: managers are told of deferrals.
 #include <algorithm>
 #include <array>
 #include <climits>

@@ -19,13 +19,13 @@ struct Above {
   std::atomic<bool (*)(driver::Session &session) noexcept> is_current_captured{nullptr};
   // Whether the owner's memory was of a context that a reset has destroyed.
   std::atomic<bool (*)(const cai_owner &keeper) noexcept> has_lost_context{nullptr};
-  // The memory that the array goes by an address of: the device's, or (what came back from somebody
-  // who was given it) the host's.
+  // The memory that the array goes by an address of: the device's, or (of an array that
+  // another library handed back) the host's.
   std::atomic<std::optional<Pinned> (*)(const cai_array &array) noexcept> find_pinned{nullptr};
 };
 inline constinit Above above;
 
-// False where nobody knows.
+// False where that is not known.
 template <class Argument>
 bool ask(const std::atomic<bool (*)(Argument &) noexcept> &question, Argument &argument) noexcept {
   const auto answer = question.load(std::memory_order_acquire);

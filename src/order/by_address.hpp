@@ -38,7 +38,7 @@ void unlist(Uses &uses) noexcept;
 // A stream is in one capture at most, and so what it had in others is over.
 void forget_captures_over(const Stream &stream) noexcept;
 
-// How many there are, for those who need no more, and so no lock: asked about before each use.
+// How many there are, to be read without the lock: before each use.
 struct Listings {
   inline static constinit std::atomic<std::size_t> imports{0}, captured{0}, on_host{0};
 };

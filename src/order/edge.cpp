@@ -60,7 +60,7 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
     fail_captured(from, to, "into another: nothing can order the two");
   }
   if (to.capture && way != Way::back) {
-    // What is complete needs no order; where the launch belongs is the affair of who launches.
+    // What is complete needs no order; where the launch belongs is up to the code that launches.
     if (is_idle(session, from)) return Edge::none;
     if (flags & CAI_USE_EXTERNAL) return Edge::external;
     fail_captured(to, from,

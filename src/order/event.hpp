@@ -50,14 +50,14 @@ class Event {
   driver::CUcontext context() const noexcept { return node_->context; }
 
   // Whether it was recorded after the other one of the same stream, for certain. Threads may record
-  // on one stream at the same time, and then nobody knows which came first.
+  // on one stream at the same time, and then it is not known which came first.
   bool follows(const Event &other) const noexcept { return node_->before >= other.node_->ended; }
 
   // Destroys the event: it was recorded in a capture, and must not serve for anything else. The
   // failure is the session's. For the only share.
   void destroy(driver::Session &session) noexcept;
 
-  // The only share may be given to somebody who calls condemn() once nothing refers to the event
+  // The only share may be given to code that calls condemn() once nothing refers to the event
   // any more: let_go() then.
   PooledEvent *node() const noexcept { return node_; }
   PooledEvent *let_go() noexcept { return std::exchange(node_, nullptr); }

@@ -13,14 +13,14 @@
 
 namespace cai::order {
 
-// Who does the work of a CPU's stream: in the order in which it comes, numbered from 1.
+// What does the work of a CPU's stream, in the order in which it is queued, numbered from 1.
 class HostQueue {
  public:
   // Whether there is nothing to wait for, nor to be told of.
   virtual bool is_over(std::uint64_t number) const noexcept = 0;
   // The host waits for it; not so the thread that does the work, for which what is before is done.
-  // Throws what work has failed with, if nobody was told: the rest was dropped. Throws
-  // CAI_ERR_STATE in a forked child, where nobody will do it.
+  // Throws what work has failed with, if that was not reported: the rest was dropped. Throws
+  // CAI_ERR_STATE in a forked child, which has no thread to do it.
   virtual void wait_for(std::uint64_t number) = 0;
 
  protected:

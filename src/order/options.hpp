@@ -26,7 +26,7 @@ struct Options {
   std::uint64_t side(std::uint64_t stream) const noexcept { return on_host() ? 0 : stream; }
 };
 
-// What the environment says, read once. Throws CAI_ERR_ARGUMENT for what nobody understands.
+// What the environment says, read once. Throws CAI_ERR_ARGUMENT for an invalid value.
 struct Environment {
   bool sync;           // CAI_SYNC
   bool distrust_none;  // CAI_NONE
@@ -36,10 +36,10 @@ struct Environment {
     return environment;
   }
 
-  // Whether uses are to be put in order, and nobody is told; false also if it is not known yet.
+  // Whether uses are put in order without a trace; false also if that is not known yet.
   static bool keeps_quiet() noexcept { return quiet.load(std::memory_order_relaxed); }
 
-  // CAI_TRACE, for those who cannot wait for the rest, nor fail because of it.
+  // CAI_TRACE, for callers that cannot wait for the rest, nor fail because of it.
   enum class Trace : std::uint8_t { unread, off, on };
   static constinit inline std::atomic<Trace> trace{Trace::unread};
   static constinit inline std::atomic<bool> quiet{false};
@@ -61,14 +61,14 @@ void require_access(uint32_t access, const char *name);
 
 [[noreturn, gnu::cold]] void fail_write(int32_t index);
 
-// Whether the array may be written by who uses it so. Throws for a write to a read-only array.
+// Whether a use with this access may write the array. Throws for a write to a read-only array.
 inline bool writes(const cai_array &array, uint32_t access, int32_t index) {
   const bool readonly = array.flags & CAI_FLAG_READONLY;
   if (access == CAI_ACCESS_WRITE && readonly) fail_write(index);
   return access != CAI_ACCESS_READ && !readonly;
 }
 
-// A mask is used as its array is, unless it is read-only itself: who writes elements may mark them
+// A mask is used as its array is, unless it is read-only itself: a writer of elements may mark them
 // as valid.
 inline bool writes_mask(const cai_array &mask, bool writes_array) noexcept {
   return writes_array && !(mask.flags & CAI_FLAG_READONLY);

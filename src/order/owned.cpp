@@ -46,7 +46,8 @@ bool is_view(const cai_owner *owner) noexcept {
   return is_ours(owner) && reinterpret_cast<const Block *>(owner)->release == release_parent;
 }
 
-// Who keeps the uses of what an owner owns. A stranger's view names another, as ours do.
+// The owner that keeps the uses: a view, ours or another library's, names another owner as its
+// keeper.
 cai_owner *keeper_of_root(cai_owner *owner) noexcept {
   return is_whole(owner) && owner->keeper ? owner->keeper : owner;
 }
@@ -238,7 +239,7 @@ cai_status validate_not_freed(const cai_array &array, cai_error *error) noexcept
 
 using namespace cai;
 
-// The macros of these names are for those who compile the header.
+// The macros of these names are for code that includes the header.
 void(cai_array_retain)(const cai_array *array) {
   cai_array_retain_1(array);
 }

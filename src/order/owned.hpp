@@ -51,7 +51,7 @@ inline bool has_flag(const cai_owner *owner, uint32_t flag) noexcept {
 }
 
 // Says that an owner, which keeps no uses as yet, is of memory that others may import, too, and of
-// which nobody knows in what order it is freed.
+// whose order of freeing is not known.
 inline void mark_import(cai_owner &owner) noexcept {
   owner.flags |= CAI_OWNER_IMPORTED;
   owner.freed_on = UINT64_MAX;
@@ -93,7 +93,7 @@ void *context_of(cai_owner *owner, void (*release)(void *context)) noexcept;
 // Shape, strides and address as they are.
 Dims dims_of(const cai_array &array) noexcept;
 
-// Whether this is the very array in a block of this library: valid, since nobody may change it.
+// Whether this is the very array in a block of this library: valid, since it must not be changed.
 inline bool is_own_array(const cai_array &array) noexcept {
   return array.owner && is_ours(array.owner) &&
          &array == &reinterpret_cast<const Block *>(array.owner)->array;
@@ -157,7 +157,7 @@ inline std::atomic_ref<uint64_t> thread_said_by(const cai_owner *owner) noexcept
   return std::atomic_ref<uint64_t>(const_cast<cai_owner *>(owner)->thread);
 }
 
-// Whether the array came with another thread's stream 2, which nobody here can name.
+// Whether the array came with another thread's stream 2, which cannot be named on this thread.
 inline bool is_of_another_thread(const cai_array &array) noexcept {
   if (!is_of_thread(array)) return false;
   const cai_owner *const keeper = keeper_of(array);

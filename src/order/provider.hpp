@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frameworks' word on arrays whose stream nobody stated.
+// Frameworks' streams, for arrays that come without one.
 #pragma once
 
 #include "cai.h"

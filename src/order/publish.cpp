@@ -97,8 +97,8 @@ void record_published(driver::Session &session, Stream stream, Stream &target,
   recorded.add({stream, std::move(event)});
 }
 
-// What is pending on a stream that is published, on another one, is kept as a write: those who have
-// the array already do not hear of the target.
+// What is pending on a published stream that is not the target is kept as a write: consumers that
+// have the array already are not told of the target.
 void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream &target,
                     Few<Recorded> &recorded) {
   probe(session, stream);
@@ -109,9 +109,9 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
   keep_event(session, uses, stream, it->event, true, waits ? Cover::by(session, target) : Cover{});
 }
 
-// Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
-// Adds the own stream of an array, or of a mask, with an event of it, if that is to be kept. To be
-// called before stream 1 waits for anything, which a later event would come after, too.
+// Stream 1 does not order what it waits for by itself: a stream that waits for stream 1 may come
+// before it. Adds the own stream of an array, or of a mask, with an event of it, if that is to be
+// kept. To be called before stream 1 waits for anything, which a later event would come after, too.
 void record_own_behind_legacy(driver::Session &session, const cai_array &part, Stream &target,
                               Few<Recorded> &recorded) {
   if (target.value != driver::stream_legacy || !may_be_pending(part)) return;
@@ -148,7 +148,7 @@ void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
       if (is_import(keeper)) list_import(make_uses_of(keeper), array);
       const bool outlives = is_import(keeper) && published->said != value;
       return make_uses_of(keeper).tell(published->stream, true, outlives);
-    } catch (...) {  // there is no memory: who gets the next dict is told of, then
+    } catch (...) {  // out of memory: the next dict's consumer is noted then
       published->told.store(false, std::memory_order_release);
       throw;
     }
@@ -221,7 +221,7 @@ constexpr const char *untold = "told (what was pending there before the capture,
                 stream);
 }
 
-// Users of the view who are in no capture come after what was pending before it.
+// Users of the view that are in no capture come after what was pending before it.
 void tell_of_captured(driver::Session &session, const cai_array &array, Stream &target,
                       cai_owner *view) {
   for_each_captured(session, array, target, [&](const cai_array &part, const Stream &own) {
@@ -365,7 +365,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   cai_owner *const keeper = keeper_of(array);
   Event event = event_after(array, value);
   if (stores_here(keeper)) {
-    // Those who have the array already hear of the event by its owner alone.
+    // Consumers that have the array already find the event by its owner alone.
     driver::Session session;
     Stream stream = stream_here(session, value);
     Uses &uses = make_uses_of(keeper);
@@ -422,8 +422,8 @@ std::uint64_t order_for_dict(const cai_array &array) {
 
 }  // namespace
 
-// A mask is handed out like an array: who has its dict may use it alone. Those who get both have
-// queued nothing yet, so neither comes after the other.
+// A mask is handed out like an array: a consumer of its dict may use it alone. Those that get both
+// have queued nothing yet, so neither comes after the other.
 Said hand_to_dict(const cai_array &array) {
   const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
   std::optional<cai_array> mask;

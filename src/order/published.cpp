@@ -9,7 +9,7 @@
 namespace cai::order {
 namespace {
 
-// The view's stream may go from now on. What those have queued there who know of no owner is kept
+// The view's stream may go from now on. What consumers without the owner have queued there is kept
 // as a use.
 void forget_stream(const Published &published) noexcept {
   const trace::Call call("cai_array_release", trace::owner(published.root));

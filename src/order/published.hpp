@@ -17,7 +17,7 @@ struct Published {
   std::uint64_t thread = 0;   // whose 2 the stream is
   bool differs = false;       // as the keeper's uses know
   Event event;
-  std::atomic<bool> told{false};  // who knows of no owner was sent to the stream
+  std::atomic<bool> told{false};  // a consumer that knows no owner was told the stream
 };
 
 // What a view's owner has in the place of kept uses: what was published holds, of which it is a

@@ -341,8 +341,8 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   end(owner);
 }
 
-// What ends is not this caller's, who may be capturing, as others may: freeing memory would ruin
-// the captures that forbid it.
+// What ends is not this caller's. The caller or another thread may be capturing: freeing memory
+// would ruin the captures that forbid it.
 void Ending::run() {
   if (!first_) return;
   driver::Session session;

@@ -37,7 +37,7 @@ driver::Capture capture_of(driver::Session &session, const Stream &stream) {
 bool is_blocking(driver::Session &session, Stream &stream) {
   if (stream.value == driver::stream_per_thread) return true;
   if (!stream.is_default() && capture_of(session, stream)) {
-    // Beside the capture of a blocking stream nobody may look at the legacy one.
+    // During a capture of a blocking stream no thread may query the legacy stream.
     identify(session, stream);
     driver::CUstreamCaptureStatus status = driver::capture_none;
     driver::CUresult result = driver::success;

@@ -34,7 +34,7 @@ struct Stream {
   driver::Capture capture{};
   bool is_probed = false;
   bool is_to_join = false;  // the capture, which it is not in yet
-  bool is_told = false;     // to somebody whose own owner keeps what is in order with stream 1
+  bool is_told = false;     // to a consumer whose own owner keeps what is in order with stream 1
 
   // 1 or 2, a default stream of `context`.
   bool is_default() const noexcept { return value <= driver::stream_per_thread; }

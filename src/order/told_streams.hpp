@@ -22,7 +22,7 @@ class Reading {
   int phase_ = -1;  // -1: outside
 };
 
-// Waits for those who are reading, and may have read what is not there any more.
+// Waits for threads that are reading: they may have read a stream that has been taken back.
 void await_readers() noexcept;
 
 }  // namespace cai::order

@@ -12,7 +12,7 @@ inline bool on() noexcept {
   return Environment::trace.load(std::memory_order_relaxed) == Environment::Trace::on;
 }
 
-// Who waits, or is waited for.
+// One side of a wait: what waits, or what it waits for.
 struct Side {
   enum Kind { stream, event, owner, host, host_work, theirs };
   Kind kind;
@@ -114,7 +114,7 @@ class Call {
 
   bool is_entered_ = false;
   union {
-    Facts facts_;  // of one that is entered: nobody else is to pay for it
+    Facts facts_;  // of an entered call; other calls do not pay for it
   };
 };
 

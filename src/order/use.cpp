@@ -214,7 +214,7 @@ bool is_late_capture(const OpenUse &use, const Stream &consumer) {
   return consumer.capture && consumer.capture.id != use.capture;
 }
 
-// Whether others, who come with another stream than the use's by now, wait for that one as well.
+// Whether arrays that come with another stream than the use's by now wait for that stream as well.
 bool is_awaited_anyway(const OpenUse &use) {
   return std::all_of(use.begin(), use.end(), [&](const Used &used) {
     cai_owner *const keeper = keeper_of(used.owner);
@@ -267,9 +267,9 @@ class End {
 
   // What was queued before the capture is not in the graph, and no event can say when it is done.
   // A beginning that needed no order has not asked whether there was a capture: all arrays came
-  // with the use's stream then. Who has come with another one since, and within the capture, has
-  // told that stream (tell_of_captured() in publish.cpp): so others wait for what may have been
-  // queued there before, and nothing is lost, whenever the capture began.
+  // with the use's stream then. An array that has come with another stream since, within the
+  // capture, has told that stream (tell_of_captured() in publish.cpp): so others wait for what may
+  // have been queued there before, and nothing is lost, whenever the capture began.
   void require_no_late_capture(const Stream &consumer) const {
     if (!is_late_capture(use_, consumer)) return;
     if (was_not_asked() && is_awaited_anyway(use_)) return;
@@ -371,8 +371,8 @@ class End {
     }
   }
 
-  // Where nobody keeps the use, something on stream 1 has to come between a blocking stream's work
-  // and the next one's: it orders the whole context.
+  // Where no owner keeps the use, something on stream 1 has to come between a blocking stream's
+  // work and the next one's: it orders the whole context.
   bool is_barrier(const Stream &consumer, const Stream &producer) const {
     if (consumer.capture) return false;  // else what is in order anyway is so with stream 1
     return std::any_of(use_.begin(), use_.end(), [&](const Used &used) {
@@ -514,7 +514,7 @@ bool keep_abandoned(OpenUse &use) {
   Few<cai_owner *> told;
   driver::Session session;
   Stream consumer = consumer_of(session, use);
-  // Those who are told may call libcai themselves.
+  // The owners' functions may call libcai.
   const auto are_told = [&] {
     session.faults = {};
     session.finish();
@@ -558,7 +558,7 @@ bool keep_abandoned(OpenUse &use) {
     if (keeps_by_itself(keeper)) told.add(keeper);
     if (!stores_here(keeper)) hold_until(owner);
   });
-  // Who works on a producer's stream asks no owner, and has but cai_drain() to wait for it.
+  // Code that works on a producer's stream asks no owner: only cai_drain() waits for the use.
   if (!is_held) hold_until(nullptr);
   for (const Used &used : use) {
     cai_owner *const keeper = keeper_of(used.owner);

@@ -33,7 +33,7 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
     session.faults.note(driver::failure_of(name, result));
   }
   if (result != driver::error_invalid_context) return driver::says_gone(result);
-  driver::CUcontext current = nullptr;  // if there is none, that may be all that is amiss
+  driver::CUcontext current = nullptr;  // without one, that may be the only problem
   static_cast<void>(cu.cuCtxGetCurrent(&current));
   return current;
 }
@@ -74,7 +74,7 @@ Uses::~Uses() {
 void Uses::leave_lists() noexcept {
   if (!listed) return;
   unlist(*this);
-  // Who has found it by address may be about to wait for what it was told.
+  // A thread that has found it by address may be about to wait for a stream that it was told.
   if (any_told_but(0)) await_readers();
 }
 
@@ -196,7 +196,7 @@ void Uses::unmark(const Stream &stream) noexcept {
   const std::lock_guard lock(lock_);
   const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
   Own *const found = find_own(stream, thread);
-  if (!found || found->is_told()) return;  // those who were told work on
+  if (!found || found->is_told()) return;  // consumers that were told the stream work on
   found->marked = false;
   marked_handle_.store(0, std::memory_order_relaxed);
 }
@@ -502,7 +502,7 @@ void Uses::forget() noexcept {
 }
 
 void Uses::identify_marked(driver::Session &session) noexcept {
-  // Only this thread changes the list by now; but who has another import looks at it.
+  // Only this thread changes the list by now; threads with other imports read it.
   for (Own &it : own_) {
     if (!it.marked) continue;
     Stream stream = it.stream;
@@ -595,7 +595,7 @@ void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint
                   Ask ask) noexcept {
   const bool waits = ask == Ask::and_wait && is_lost_in(context);
   find_lost_in(context, context_id, waits && wait_for_context(session));
-  // Only this thread changes the list by now; but who has another import looks at it.
+  // Only this thread changes the list by now; threads with other imports read it.
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     const Event &event = slot->last().event;
     const bool is_over = event.context() == context &&

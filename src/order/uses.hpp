@@ -168,7 +168,8 @@ class Uses {
              Ask ask);
   // All of them: the memory has gone with its context.
   void forget() noexcept;
-  // All of them to one that nobody else has; nobody finds these by address any more.
+  // Moves all of them to an object that no other thread has. These are not found by address any
+  // more.
   void hand_over(Uses &to) noexcept;
   // Those, and streams that keep_marked() would keep while the owner is held.
   std::size_t count();
@@ -179,7 +180,7 @@ class Uses {
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
   // which the caller sees to. One that is being captured stays marked; one on which no event can be
   // recorded is lost, as by lose(). Returns whether none is. While the owner is held, streams that
-  // were told stay marked, too: those who know them go on working there.
+  // were told stay marked, too: consumers that know them go on working there.
   enum class Owner { held, released };
   bool keep_marked(driver::Session &session, std::uint64_t except,
                    Owner owner_is = Owner::released) noexcept;
@@ -187,9 +188,9 @@ class Uses {
   // From here on for an owner whose last reference was released.
 
   // The memory is given back in the order of a stream, or (0) of the one that its first array came
-  // with: what is in order with that, or covered by it, holds nobody up.
+  // with: what is in order with that, or covered by it, is not waited for.
   void free_in_order(std::uint64_t freed_on) noexcept;
-  // Likewise, but that only those hold nobody up which are marked. Returns the stream, 0 if it is
+  // Likewise, but only marked streams are not waited for. Returns the stream, 0 if it is
   // not known.
   std::uint64_t forget_marks(std::uint64_t freed_on) noexcept;
   // Something is pending on the stream of which no event tells, until its context has been waited
@@ -208,7 +209,7 @@ class Uses {
   // Whether a stream that the memory is freed on is being captured: it would be freed in the graph.
   bool is_any_captured(driver::Session &session) noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
-  // As prune(), with nobody else left.
+  // As prune(), where no other thread has these uses.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
               Ask ask) noexcept;
 
@@ -245,7 +246,7 @@ class Uses {
     bool marked = false;
     bool told = false;         // for good
     bool by_exporter = false;  // likewise, though not by a dict or tensor of libcai's
-    int views = 0;             // that say it to those who know of no owner
+    int views = 0;             // that tell it to consumers without the owner
     bool outlives = false;     // some of the memory that was told: it is not freed there
     bool freed_on = false;
     bool lost = false;  // work is pending there, of which no event tells
@@ -270,13 +271,13 @@ class Uses {
   // the driver says of the stream's context.
   Recorded keep_pending(driver::Session &session, Own &on) noexcept;
 
-  Lock lock_;  // never held while the driver is called, save where nobody else is left
+  Lock lock_;  // not held while the driver is called, unless no other thread has these uses
   std::vector<Slot> slots_;
   std::vector<Own> own_;
   std::vector<Captured> captured_;
   std::optional<std::uint64_t> first_;  // once later arrays have come with another
 
-  // For those who need no more, and so no lock.
+  // To be read without the lock.
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> told_handle_{0};  // the handle that was told first; 0: none
   std::atomic<bool> told_others_{false};       // and others
@@ -305,7 +306,7 @@ inline bool stores_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->await_uses != cai_owner_await_uses;
 }
 
-// Whether the memory is an exporter's, who frees it after what is queued on the stream that was
+// Whether the memory is an exporter's that frees it after what is queued on the stream that was
 // said.
 inline bool is_freed_as_said(const cai_owner *owner) noexcept {
   return has_flag(owner, CAI_OWNER_IMPORTED) && owner->freed_on != no_stream;
@@ -349,7 +350,7 @@ inline Uses &make_uses_of(cai_owner *owner) {
   Uses *const uses = uses_of(owner);
   return uses ? *uses : make_uses(owner);
 }
-// Takes it out of an owner that nobody else has.
+// Takes it out of an owner without other references.
 std::unique_ptr<Uses> take_uses(cai_owner *owner);
 // Takes what is kept out of an owner whose arrays others still have: on other threads they may be
 // looking at it, so it stays until the owner has no references, empty. Throws std::bad_alloc.

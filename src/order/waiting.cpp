@@ -105,7 +105,7 @@ Stream origin_of(driver::Session &session, const Stream &fork) {
                 fork.value);
 }
 
-// In the capture of a blocking stream nobody can wait for stream 1 of its context, nor make it
+// In the capture of a blocking stream no stream can wait for stream 1 of its context, nor make it
 // wait.
 void require_no_legacy_capture(driver::Session &session, Stream &legacy, Stream &stream) {
   if (!implicitly_ordered(session, legacy, stream)) return;

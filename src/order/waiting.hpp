@@ -36,12 +36,12 @@ void follow_captured(driver::Session &session, Stream &stream, Uses &uses, bool 
 // Keeps, for others in the capture that the stream is in, what it has done there by now.
 void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool write);
 
-// The array's own stream has waited for kept uses, if it is the one that did: who waits for it need
-// not wait for them.
+// The array's own stream has waited for kept uses, if it is the one that did: what waits for it
+// need not wait for them.
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts);
 
-// The host waits, likewise, once nobody needs the streams any more.
+// The host waits, likewise, once the streams are not needed any more.
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand,
                   Reading &reading);
 

@@ -17,7 +17,7 @@ std::size_t size(int64_t bytes) noexcept {
   return static_cast<std::size_t>(bytes);
 }
 
-// Takes the longest axis of which `fits` is true out of the walk; of extent 1 if there is none.
+// Takes the longest axis of which `fits` is true out of the walk; of extent 1 if no axis does.
 template <class Fits>
 Axis take_longest(Walk &walk, Fits &&fits) {
   int32_t best = -1;

@@ -61,7 +61,7 @@ class HostWork {
 };
 
 // Does the work in the order of a CPU's stream, after what is pending on the arrays; their owners
-// keep it. What nobody can hold, since an array is borrowed, or whose owner keeps nothing here, is
+// keep it. What cannot be held, since the array is borrowed or its owner keeps nothing here, is
 // worked on before the call returns.
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count);
