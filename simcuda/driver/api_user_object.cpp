@@ -19,7 +19,7 @@ void check_count(unsigned count) {
 }
 
 // It cannot be told which caller: all of them own these together. A driver does not look how many
-// there are: who gives up more than there are is told so here.
+// there are: releasing more than there are is refused here.
 void take_from_callers(UserObject &object, unsigned count) {
   if (object.of_callers < count) throw Refused{CUDA_ERROR_INVALID_VALUE};
   object.of_callers -= count;

@@ -182,7 +182,7 @@ SIM_API CUresult cuMemMap(CUdeviceptr address, std::size_t size, std::size_t off
   });
 }
 
-// Nobody waits here for what still uses the memory: that is the client's business. Where nothing is
+// Nothing waits here for work that still uses the memory: the client must. Where nothing is
 // mapped there is nothing to do.
 SIM_API CUresult cuMemUnmap(CUdeviceptr address, std::size_t size) {
   return call(__func__, {address, size}, [&](Session &s) {

@@ -60,11 +60,11 @@ struct Settings {
 CUuuid uuid_of(int physical);
 std::string uuid_text(int physical);
 
-// For what the environment says and nobody understands: says so, and cuInit will fail.
+// For an invalid value in the environment: reports it, and cuInit will fail.
 void refuse_setting(const char *name, const char *text, const std::string &why);
 bool settings_are_refused();
 
-// Handles are addresses in a reserved range that nobody can touch. They recur only on request or
+// Handles are addresses in a reserved range without access. They recur only on request or
 // when the range is used up: a stale one is then found at once, where a real driver may crash.
 class HandleSpace {
  public:
@@ -148,7 +148,7 @@ struct Driver {
   Schedule schedule;
   Ipc ipc{schedule, races};
   std::vector<Capture *> captures;                // that go on; the streams in them own them
-  std::set<std::shared_ptr<Pool>> pools_to_trim;  // when somebody synchronises
+  std::set<std::shared_ptr<Pool>> pools_to_trim;  // at the next synchronisation
   // The default and the current pools of managed memory and of the host's, by type and place.
   std::map<std::tuple<int, int, int>, std::pair<std::shared_ptr<Pool>, std::shared_ptr<Pool>>>
       other_pools;
@@ -216,8 +216,8 @@ class Session {
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
   std::shared_ptr<Event> event(CUevent handle);  // not one whose process has destroyed it
-  // These are not the default ones, and may be destroyed. Who went with the context is refused by
-  // most calls of a real driver; others crash, as with what was destroyed by itself.
+  // These are not the default ones, and may be destroyed. One that went with its context is refused
+  // by most calls of a real driver; others crash, as with what was destroyed by itself.
   std::shared_ptr<Stream> made_stream(CUstream handle);
   std::shared_ptr<Event> made_event(CUevent handle);
   void note_stale(const char *what, std::uintptr_t handle);

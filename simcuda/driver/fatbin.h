@@ -23,7 +23,7 @@ struct FatEntry {
 // compiler puts before one.
 bool is_fat_binary(const void *bytes);
 bool is_fat_wrapper(const void *bytes);
-// The container that such a struct names; null if it is none.
+// The container that such a struct names; null if it is no such struct.
 const void *wrapped(const void *wrapper);
 // Of a container of which `room` bytes may be read. Throws std::runtime_error if it is malformed.
 std::vector<FatEntry> fat_entries(const void *container, std::size_t room);

@@ -169,7 +169,7 @@ NodeWorkPtr node_work(Operation &&operation) {
 
 NodeWorkPtr node_work(const std::shared_ptr<Context> &context,
                       const std::function<void(const std::shared_ptr<Stream> &)> &submit) {
-  // A stream that nobody else knows captures it, into a graph that nobody else knows.
+  // A stream of its own captures it, into a graph of its own.
   auto stream = std::make_shared<Stream>();
   stream->flags = CU_STREAM_NON_BLOCKING;
   stream->context = context;

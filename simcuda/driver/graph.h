@@ -9,7 +9,7 @@
 
 namespace simcuda {
 
-// Something of the client's that graphs keep alive. Its destructor is called once nobody holds a
+// Something of the client's that graphs keep alive. Its destructor is called once there is no
 // reference.
 struct UserObject {
   CUuserObject handle = nullptr;
@@ -19,7 +19,7 @@ struct UserObject {
   std::vector<OperationPtr> launches;           // the last of each executable graph that held it
 };
 
-// Ends an object that nobody refers to any more: on a thread of the driver's,
+// Ends an object without references: on a thread of the driver's,
 void end_if_unused(Driver &driver, UserObject &object);
 // or on that which gives up the last reference by a call of its own (a release, the end of a graph
 // or of what was made of it), before that returns.

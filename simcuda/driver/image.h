@@ -21,7 +21,7 @@ using Texts = std::vector<std::string>;
 // BadImage.
 inline constexpr std::size_t unknown_room = SIZE_MAX;
 Texts texts_of(const void *bytes, std::size_t room);
-// Texts as one image, for whoever loads it later.
+// Texts as one image, to be loaded later.
 std::string linked_image(const Texts &texts);
 // Throws BadImage.
 kernel::ModulePtr compile(const Texts &texts);

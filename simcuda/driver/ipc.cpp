@@ -23,7 +23,7 @@ namespace {
 
 // How often a process looks at what others want, while something is under way between them.
 constexpr useconds_t look_every_us = 300;
-// Records that nobody else is known to have waited for; older ones count as waited for.
+// Records that no other process is known to have waited for; older ones count as waited for.
 constexpr std::size_t most_remembered = 256;
 
 // One that has ended but is not waited for by its parent is not alive.
@@ -206,7 +206,7 @@ bool Ipc::has_ended(const Ticket &ticket) {
 
 std::shared_ptr<EventShare> Ipc::ended_event(const Ticket &ticket, int device) {
   if (ticket.kind != Ticket::Kind::event || !ticket.id || !has_ended(ticket)) return nullptr;
-  auto board = std::make_shared<Board>();  // that nobody else sees
+  auto board = std::make_shared<Board>();  // that no other process sees
   SharedEvent &slot = board->events[0];
   slot.device = device;
   slot.id = ticket.id;
@@ -262,7 +262,7 @@ void Ipc::record(const std::shared_ptr<EventShare> &share, const OperationPtr &o
   record.by = getpid();
   raise(event.recorded, count);
   share->last_own = count;
-  operation->after_errors = true;  // whoever waits for it must not do so for ever
+  operation->after_errors = true;  // a wait for it must end
   operation->run = [share, count] { share->slot->record(count).done = count; };
   records_.push_back({share, count, operation});
   if (records_.size() > most_remembered &&

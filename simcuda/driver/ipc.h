@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What processes share. Each process that shares something keeps a board: a file in memory that
-// says what there is. A handle names the process, its board and a place there; whoever opens it
-// finds the board, and memory itself, under /proc/PID/fd. So nothing is left when a process ends,
-// however it does.
+// says what there is. A handle names the process, its board and a place there; the process that
+// opens it finds the board, and memory itself, under /proc/PID/fd. So nothing is left when a
+// process ends, however it does.
 #pragma once
 
 #include <condition_variable>
@@ -72,7 +72,7 @@ static_assert(sizeof(Ticket) == 64);
 
 using BoardPtr = std::shared_ptr<Board>;
 
-// A place on a board. Whoever made it takes it back.
+// A place on a board. The process that made it takes it back.
 template <class Slot>
 struct Shared {
   BoardPtr board;

@@ -73,7 +73,7 @@ struct Library {
   std::map<const Context *, std::shared_ptr<Module>> modules;
 };
 
-// A registered kernel; null if there is none of that name.
+// A registered kernel; null if none has that name.
 KernelCodePtr registered_kernel(std::string_view name);
 bool are_kernels_registered();
 // Returns the status of simcuda_kernel().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A launch as work of the schedule, whoever does it: its name, its memory, its time.
+// A launch as work of the schedule, by the engine or a stand-in: its name, its memory, its time.
 #pragma once
 
 #include <atomic>

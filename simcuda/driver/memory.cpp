@@ -55,7 +55,7 @@ void note_written(const Place &place, std::size_t offset, std::size_t size) {
                            size);
 }
 
-// The driver's side is nobody else's business: not a child's, not a core file's.
+// The driver's side is not for a child process, nor for a core file.
 void keep_to_driver(void *bytes, std::size_t size) {
   madvise(bytes, size, MADV_DONTFORK);
   madvise(bytes, size, MADV_DONTDUMP);
@@ -293,7 +293,7 @@ void Memory::free(Allocation &allocation, Address address) {
     aliases_.release(allocation.alias - in_page, in_page + allocation.size);
   }
   auto found = by_address_.find(allocation.address);
-  // What is handed out again before its free has run belongs to somebody else by now.
+  // What is handed out again before its free has run belongs to another allocation by now.
   if (found == by_address_.end() || found->second.get() != &allocation) return;
   remember(allocation);
   auto node = by_address_.extract(found);  // it goes on to live until the end of this

@@ -20,7 +20,7 @@ class Arena {
     std::uintptr_t address = 0;
     std::byte *bytes = nullptr;
   };
-  // A page that nobody owns lies between any two blocks. Addresses are used again only once all
+  // A page without an owner lies between any two blocks. Addresses are used again only once all
   // have been used.
   Block take(std::size_t size, bool host_access);
   // The same, for memory that lies in a file of another process, or in another arena.
@@ -93,12 +93,12 @@ class Memory {
   AllocationPtr find(std::uintptr_t address) const;
   AllocationPtr find_base(std::uintptr_t address) const;
   bool overlaps(std::uintptr_t address, std::size_t size) const;
-  // What was there until it was freed in stream order; null if nobody knows.
+  // What was there until it was freed in stream order; null if that is not known.
   AllocationPtr freed(std::uintptr_t address) const;
   std::vector<AllocationPtr> all() const;
   // Where an address leads that a kernel cannot use: a sentence.
   std::string describe(std::uintptr_t address) const;
-  // Nobody is told of these any more.
+  // These are not reported any more.
   void forget_freed() { freed_.clear(); }
 
   // An address that a copy may use for `span` bytes. Unknown addresses are pageable host memory,

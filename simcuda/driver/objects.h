@@ -107,7 +107,7 @@ struct Operation {
   std::uint64_t duration_ns = 1000;
   // Of work that keeps its stream busy: for how much longer a mere query will not see its end.
   std::uint64_t busy_ns = 0;
-  bool demanded = false;  // somebody wants it done: it runs as soon as it can
+  bool demanded = false;  // something waits for it: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
   std::uint64_t finished_ns = 0;                     // on the simulator's virtual clock
@@ -179,7 +179,7 @@ struct Context {
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
   // Streams that the legacy stream waits for: blocking ones that were given work after it was. When
-  // there are so many, those go that nobody has to wait for any more.
+  // there are so many, those are dropped that need no wait any more.
   std::vector<std::shared_ptr<Stream>> blocking;
   std::size_t most_blocking = 64;
 
@@ -235,7 +235,7 @@ struct Pool {
 
   std::map<std::size_t, FreeBlocks> free_blocks;  // by the number of pages
   std::size_t free_count = 0;
-  // A pool with more free blocks than this lets go of those that nobody has to wait for.
+  // A pool with more free blocks than this releases those that need no wait.
   static constexpr std::size_t least_most_free = 4096;
   std::size_t most_free = least_most_free;
 };

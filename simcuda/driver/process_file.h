@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whoever starts a program may name a folder in which each process of it leaves what it found.
+// The command that starts a program may name a folder: each process writes there what it found.
 #pragma once
 
 #include <string>

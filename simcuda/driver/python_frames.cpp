@@ -178,7 +178,8 @@ class Asker {
       }
       const int state = python_->ensure();
       std::vector<Frame> frames;
-      // Who has withdrawn may have ended since. Who does so now needs Python's lock to end.
+      // A thread that has withdrawn may have ended since. One that withdraws now needs Python's
+      // lock to end.
       if (!is_withdrawn(*asked)) frames = simcuda::frames_of(*python_, asked->state);
       python_->release(state);
       std::lock_guard lock(mutex_);

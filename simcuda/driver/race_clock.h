@@ -14,8 +14,9 @@ using Tick = std::uint64_t;
 
 inline constexpr Lane host_lane = 0;
 
-// How far each lane had come. It is a tree whose nodes never change: who learns a little shares the
-// rest with whom it learnt from, and what two trees share is not looked at when they are merged.
+// How far each lane had come. It is a tree whose nodes never change: a clock that learns a little
+// shares the rest with whom it learnt from, and what two trees share is not looked at when they are
+// merged.
 class Ticks {
  public:
   Tick of(Lane lane) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who used which bytes of an allocation last: as much as later uses must be compared with.
+// The last uses of each byte of an allocation: as many as later uses must be compared with.
 #pragma once
 
 #include <cstddef>
@@ -50,9 +50,9 @@ struct Use {
 };
 
 // The uses of some bytes that nothing later has made irrelevant. A use that comes after another one
-// stands for it: whoever comes after the later comes after the earlier, too. So there is at most
-// one writer, one reader and one updater of each lane, and those that work which has yet to say
-// what it uses may race with.
+// stands for it: what comes after the later use comes after the earlier one, too. So there is at
+// most one writer, one reader and one updater of each lane, and those that work which has yet to
+// say what it uses may race with.
 struct Uses {
   std::vector<Use> writers, readers, updaters;
 

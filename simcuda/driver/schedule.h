@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides when work runs. Work is only ever late, never early: an operation runs after all that it
-// waits for, and under the lazy policy not before somebody needs it. Of several that could run, the
-// one submitted last goes first: where nothing orders two of them, the client learns of it. The
+// waits for, and under the lazy policy not before something needs it. Of several that could run,
+// the one submitted last goes first: where nothing orders two of them, the client learns of it. The
 // random policy draws both from a seed: when something runs, and what runs first.
 #pragma once
 
@@ -109,7 +109,8 @@ class Schedule {
   const std::chrono::milliseconds quiet_;
   Races &races_;
   std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
-  // Those that nobody has demanded yet, or that keep a stream busy; the host functions among them.
+  // Those that have not been demanded yet, or that keep a stream busy; the host functions among
+  // them.
   std::size_t waiting_ = 0;
   std::map<std::uint64_t, OperationPtr> waiting_functions_;
   // Those that are demanded and wait for nothing, the most urgent last.

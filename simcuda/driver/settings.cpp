@@ -113,7 +113,7 @@ std::vector<int> visible_devices(int devices) {
     for (int i = 0; i < devices; ++i) found.push_back(i);
     return found;
   }
-  // What follows the first that is none is not seen.
+  // What follows the first invalid one is not seen.
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view item = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -152,7 +152,7 @@ Settings read_settings() {
 }  // namespace
 
 void refuse_setting(const char *name, const char *text, const std::string &why) {
-  // Whoever runs without the simulator need not care about the rest.
+  // Without the simulator the rest does not matter.
   if (!is_set("SIMCUDA", "1") && std::strcmp(name, "SIMCUDA") != 0) return;
   std::fprintf(stderr, "simcuda: %s=%s: %s\n", name, text, why.c_str());
   are_bad = true;

@@ -10,7 +10,7 @@ class StandIn final : public LaunchWork {
  public:
   explicit StandIn(std::shared_ptr<const KernelLaunch> launch) : LaunchWork(std::move(launch)) {}
 
-  void share(Patience &) override {}  // nobody can stop it
+  void share(Patience &) override {}  // it cannot be stopped
   std::shared_ptr<LaunchWork> again() const override;
   void run(const Operation &operation) override;
   void ran(const Operation &operation) override;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char *folder = "SIMCUDA_COUNT_DIR";
 
-// Where nobody asks, or no file can be had, the counts are kept all the same, and lost at the end.
+// Where no command asks, or no file can be had, the counts are kept all the same, and lost at the
+// end.
 Tally &own_tally() {
   static Tally own;
   return own;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happened, for whoever draws it: a line of JSON for each call, operation, wait of the host
+// What happened, to be drawn: a line of JSON for each call, operation, wait of the host
 // and race, in a file of this process's own in the folder SIMCUDA_TRACE_DIR.
 // python/simcuda/_events.py reads it. Nothing is done, and nothing looked up, unless that is set.
 // Order is the race detector's: where that is off, a trace has calls and no more.

@@ -86,7 +86,7 @@ inline bool take_hints(Lowering &l) {
   l.take("nc");
   l.take("unified");
   for (auto name = l.next(); name; name = l.next()) {
-    // They stand before the type, so that whatever else comes is left to who looks for that.
+    // They stand before the type, so that whatever else comes is left to the caller.
     bool hint = false;
     for (std::string_view each :
          {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",

@@ -190,7 +190,7 @@ bool Block::run(std::uint64_t budget) {
       if (!warp->live) continue;
       const Warp::State state = warp->run(budget);
       ended &= state == Warp::State::ended;
-      // Whoever arrived last has let the others go.
+      // The last warp to arrive has let the others go.
       moved |= state != Warp::State::waits;
     }
     if (ended) return true;

@@ -224,7 +224,7 @@ bool select_control(Lowering &l) {
     if (type != Type::u32) l.refuse_type(type);
     l.expect_operands(1);
     l.read(0, type);
-    l.body().independent_blocks = false;  // it waits for somebody
+    l.body().independent_blocks = false;  // it waits for another thread
     l.out.run = sleep;
     return true;
   }

@@ -32,7 +32,7 @@ void Copies::commit(std::uint32_t lanes) {
   for (unsigned lane = 0; lane < 32; ++lane) groups_[lane] += lanes >> lane & 1;
 }
 
-// now: 0 if nobody is to have written there.
+// now: 0 if nothing is to have been written there.
 template <class F>
 void Copies::end(LastUses &uses, F which, Stamp now) {
   std::erase_if(begun_, [&](const Copy &each) {

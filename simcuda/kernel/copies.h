@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What cp.async of a warp has not been waited for. The bytes are there at once, but whoever uses
-// them before the thread that copies has waited races with the copy; then they are as if it had
-// stored them.
+// What cp.async of a warp has not been waited for. The bytes are there at once, but a thread that
+// uses them before the thread that copies has waited races with the copy; then they are as if it
+// had stored them.
 #pragma once
 
 #include <array>

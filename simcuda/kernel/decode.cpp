@@ -88,7 +88,7 @@ void decode_function(ModuleState &module, int index) {
   Lowering lowering(module, function, body, places, locals);
   body.instructions.reserve(function.statements.size() + 1);
   for (const Statement &statement : function.statements) lowering.lower(statement);
-  // Whoever runs off the end returns.
+  // A thread that runs off the end returns.
   Statement end;
   end.line = function.statements.empty() ? function.line : function.statements.back().line;
   end.root = "ret";
@@ -99,7 +99,7 @@ void decode_function(ModuleState &module, int index) {
   body.callees.erase(std::unique(body.callees.begin(), body.callees.end()), body.callees.end());
 }
 
-// What an entry may call. Whoever calls through a pointer may call all whose address is taken
+// What an entry may call. A call through a pointer may reach all functions whose address is taken
 // anywhere: in a table of a variable, too.
 std::set<int> reach(const Program &program, const Code &code, int entry) {
   std::set<int> reached{entry};

@@ -20,7 +20,7 @@ const std::uint32_t *fetch(const std::uint32_t *from, const std::uint32_t *index
   return to;
 }
 
-// Whether nobody writes there whom this use does not come after.
+// Whether this use comes after all writes there.
 bool none_writes(std::uint32_t writer, const WarpUse &use) {
   return writer == 0 ||
          (writer >= use.floor << stamp_shift && writer < use.full_floor << stamp_shift);

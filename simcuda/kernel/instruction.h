@@ -107,7 +107,7 @@ struct Instruction {
   Space space = Space::generic;
   bool flag = false, atomic = false;
   bool acquires : 1 = false, releases : 1 = false;  // of those that are atomic
-  bool unseen : 1 = false;                          // nobody sees what was there before
+  bool unseen : 1 = false;                          // what was there before is not seen
   bool overwrites : 1 = false;                      // and nothing depends on it
   std::uint32_t cache = 0;  // of instructions that use memory: a number of its own in the module
 };
@@ -174,7 +174,7 @@ struct Code {
   std::uint32_t caches = 0;
 };
 
-// Bytes of every frame: lanes that nobody reads, then carry flags; registers follow.
+// Bytes of every frame: lanes that are never read, then carry flags; registers follow.
 inline constexpr std::uint32_t carry_offset = 512, first_register = 576;
 
 // Functions lie at addresses that nothing else has.

@@ -162,7 +162,7 @@ bool Knowledge::wrote(unsigned warp, std::uint32_t lanes, std::uint64_t place, b
   };
   std::uint32_t telling = 0, last = 0;
   each_lane(lanes, [&](unsigned lane) {
-    // Who has not done so since all met has nothing to tell.
+    // A warp that has not done so since all met has nothing to pass on.
     telling |= std::uint32_t{until(lane) > all_met_} << lane;
     last = std::max(last, until(lane));
   });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the threads of a block know of each other: of each, up to which epoch whatever it did comes
-// before what they do now. Who waits at a barrier knows what all who came knew, and what they did.
+// before what they do now. A warp that waits at a barrier knows what all that came knew, and what
+// they did.
 //
 // Flags and locks let threads know, too, as the memory model of PTX has it: a fence and then a
-// strong write, or a write with .release, tell whoever reads the same place by a strong read and
-// then a fence, or by a read with .acquire.
+// strong write, or a write with .release, tell a thread that reads the same place by a strong read
+// and then a fence, or by a read with .acquire.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ class Knowledge {
   void arrive(unsigned warp, std::uint32_t lanes, std::uint32_t epoch, Clock &clock) const;
 
   void fence(unsigned warp, std::uint32_t lanes, std::uint32_t epoch);
-  // Nobody has had a fence since all met, and so nobody tells anything without .release.
+  // No thread has had a fence since all met, and so none passes anything on without .release.
   bool silent() const { return !fences_ && told_.empty(); }
   // They have read a place that may be a flag.
   void read(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool acquires);

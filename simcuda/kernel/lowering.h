@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes one statement an instruction. The families in execute_*.cpp take what they know of its
-// modifiers and operands, and choose the function that executes it; what nobody took is refused.
+// modifiers and operands, and choose the function that executes it; what they did not take is
+// refused.
 #pragma once
 
 #include <initializer_list>
@@ -57,7 +58,7 @@ class Lowering {
   Rounding rounding();          // rn rz rm rp
   Rounding integer_rounding();  // rni rzi rmi rpi
   bool has(std::string_view modifier) const;
-  std::optional<std::string_view> next() const;  // the first that nobody took
+  std::optional<std::string_view> next() const;  // the first that was not taken
   std::string_view take_next();
 
   // Operands by position, checked against a type.
@@ -79,7 +80,7 @@ class Lowering {
   std::uint32_t add_list(const std::vector<Place32> &places);
   Place32 constant(std::uint64_t bits, unsigned width);
   Place32 symbol(int index, std::uint64_t addend, unsigned width);
-  // Lanes that nobody reads.
+  // Lanes that are never read.
   Place32 scratch();
   // Whether nothing but this statement names the register.
   bool unused(const Operand &operand);

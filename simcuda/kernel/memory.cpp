@@ -24,7 +24,7 @@ std::uint64_t written_bits(const std::uint64_t *words, std::uint64_t offset, uns
   return bits & bits_of_size(size);
 }
 
-// `others`: they may set bits of the same word: other workers, and whoever the window belongs to.
+// `others`: they may set bits of the same word: other workers, and the window's owner.
 void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool others) {
   const unsigned in_word = offset & 63;
   const auto set = [&](std::uint64_t &word, std::uint64_t bits) {

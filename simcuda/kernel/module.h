@@ -64,7 +64,7 @@ struct Kernel {
   std::uint32_t registers = 0;     // of 32 bits, as many as a compiler would hardly need more
   // Blocks show each other nothing but what they load and store: no atomic operations in global
   // memory, no strong loads and stores, no fences, no printf, no malloc. The order in which they
-  // run is nobody's business then.
+  // run does not matter then.
   bool independent_blocks = false;
   // 0: not stated.
   std::uint32_t max_threads[3] = {}, required_threads[3] = {}, min_blocks = 0, max_registers = 0;

@@ -78,7 +78,8 @@ void append(std::string &out, const std::string &directive, T value) {
   if (size > 0) out.append(buffer, std::min<std::size_t>(static_cast<std::size_t>(size), 511));
 }
 
-// One directive that begins behind a '%'; returns how many characters it has, 0 if it is none.
+// One directive that begins behind a '%'; returns how many characters it has, 0 if it is no
+// directive.
 std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &arguments,
                       std::string &out) {
   std::string made = "%";

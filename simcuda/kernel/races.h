@@ -6,7 +6,7 @@
 // Ordered are: threads of a block that know of each other (knowledge.h), and blocks of which one
 // does an atomic operation, a fence or a strong store, and the other later an atomic operation or a
 // strong load, whatever the address. The last is more than the memory model says: a race is missed
-// rather than one reported that is none.
+// rather than a false one reported.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@
 
 namespace simcuda::kernel {
 
-// Bits: the lane in 0 to 4, a flag, then the number of a warp's interval. 0: nobody.
+// Bits: the lane in 0 to 4, a flag, then the number of a warp's interval. 0: no use.
 using Stamp = std::uint32_t;
 inline constexpr Stamp stamp_flag = 32;
 inline constexpr unsigned stamp_shift = 6;
@@ -29,7 +29,7 @@ constexpr bool is_copying(Stamp interval) {
   return interval > last_interval - 32;
 }
 
-// Who used some units of memory last, and by which instruction, counted over the module. Arrays
+// The last uses of some units of memory, and by which instruction, counted over the module. Arrays
 // side by side, so that the 32 units of a warp are looked at together.
 struct LastUse {
   Stamp *writer = nullptr;  // flag: by a strong or atomic operation
@@ -69,7 +69,7 @@ struct WarpUses {
 };
 const WarpUses &warp_uses();
 
-// Who a stamp is.
+// The thread of a stamp.
 struct Interval {
   std::uint64_t block = 0;  // counted over the grid
   std::uint32_t epoch = 0;  // of its block

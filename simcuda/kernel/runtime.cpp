@@ -8,7 +8,7 @@ namespace simcuda::kernel {
 namespace {
 
 // The environment's registers 1 and 2 are the address of a counter and of a generation, if the
-// launch is cooperative. Who comes last begins the next generation. The handle of a conditional
+// launch is cooperative. The last to arrive begins the next generation. The handle of a conditional
 // node is the address of the value that the node goes by.
 constexpr std::string_view text = R"(
 .version 7.0

@@ -73,7 +73,7 @@ void Warp::begin() {
   pc = 0;
   Frame *entry = take_frame(worker.launch.entry);
   frame = entry;
-  worker.running = this;  // who wants too much memory of its own
+  worker.running = this;  // if it wants too much memory of its own
   entry->parent = nullptr;
   entry->depth = 0;
   entry->local_base = 0;

@@ -46,7 +46,7 @@ struct Group {
   std::uint64_t ran = 0;  // when it had its turn last
 };
 
-// Ends the launch. Whoever catches it knows the place.
+// Ends the launch. The code that catches it knows the place.
 struct Failed {
   FaultKind kind;
   unsigned lane = 0;
@@ -129,7 +129,7 @@ class Warp {
 struct Barrier {
   std::uint32_t expected = 0;              // threads; 0: all of the block
   LanesByWarp lanes{};                     // that came
-  LanesByWarp waits{};                     // of these, who will go on from here
+  LanesByWarp waits{};                     // of these, the lanes that will go on from here
   Clock arrived;                           // what the others knew when they came
   std::array<std::uint32_t, 32> places{};  // by warp, where the first of them came from
   std::uint32_t came = 0;                  // warps of which some lane did
@@ -202,7 +202,7 @@ class Block {
   std::uint32_t stretch_epoch_ = 0, stretch_length_ = 0, released_in_ = UINT32_MAX;
 };
 
-// What all workers of a launch share. Blocks begin in their order, whoever takes them.
+// What all workers of a launch share. Blocks begin in their order, on any worker.
 struct LaunchState {
   LaunchState(const Module &module, const Kernel &kernel, const Launch &launch,
               Environment &environment);

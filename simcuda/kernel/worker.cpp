@@ -101,7 +101,7 @@ bool Worker::run(std::uint64_t budget) {
     } catch (const Failed &failed) {
       fail(failed);
     } catch (...) {
-      // The environment's, or no memory: whoever called is told once all workers have stopped.
+      // The environment's, or no memory: the caller is told once all workers have stopped.
       launch.end_block = 0;
       thrown_ = std::current_exception();
     }

@@ -77,7 +77,8 @@ std::string bytes_of(const char *path) {
   return bytes;
 }
 
-// A limit of registers is none of a link of LTO-IR to PTX; in PTX it is a directive of each kernel.
+// A limit of registers does not apply to a link of LTO-IR to PTX; in PTX it is a directive of each
+// kernel.
 void limit_registers(std::string &ptx, const std::vector<std::string> &options) {
   constexpr std::string_view option = "-maxrregcount=";
   for (const std::string &given : options) {

@@ -317,7 +317,7 @@ cdef int pause() except -1:
 
 
 def forked():
-    queues.clear()  # of the parent, which hears of them
+    queues.clear()  # of the parent, which is told of them
     cai_py_calls_forked()
 
 

@@ -7,7 +7,7 @@ import subprocess
 from collections import defaultdict
 
 LIMIT = 60  # seconds for one module's debug information
-# Whoever looks for their own line is not helped by these, if there are others. The same as in
+# Frames that do not help a user who looks for a line of theirs, if there are others. The same as in
 # driver/call_site.cpp.
 LIBRARIES = re.compile(
     r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen |/libc(-[^/]*)?\.so|/libpython[^/]*\.so"

@@ -40,7 +40,7 @@ class Child:
         self._test, self._options = orders["test"], orders["options"]
         self._faults = orders["fail"]
         self._phases = Path(orders["phases"])
-        # Loaded first, so that whoever asks for libcuda.so.1 by name has this one.
+        # Loaded first, so that code that loads libcuda.so.1 by name gets this one.
         ctypes.CDLL(str(_library.LIBRARY))
         self.exports = Exports()
 

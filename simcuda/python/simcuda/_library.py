@@ -143,7 +143,7 @@ def known_faults(text):
         If it is none, or the driver has no function of a name in it.
     """
     faults(text)
-    if LIBRARY.is_file():  # else whoever runs the program says so
+    if LIBRARY.is_file():  # else running the program says so
         import ctypes  # which only this needs
 
         calls = ctypes.CDLL(str(LIBRARY)).simcuda_calls

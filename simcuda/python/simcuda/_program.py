@@ -36,7 +36,7 @@ def _note(interrupts):
 
 @contextlib.contextmanager
 def _handlers(wanted):
-    """Handlers of signals, but for those that whoever started this has ignored."""
+    """Handlers of signals, but for those that the parent process has ignored."""
     before = {}
     for number, handler in wanted.items():
         if signal.getsignal(number) is not signal.SIG_IGN:

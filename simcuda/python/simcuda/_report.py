@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes one page of a run: all that it needs is in it, and it asks nobody for more."""
+"""Makes one page of a run: all that it needs is in it, and it loads nothing else."""
 
 import html
 import json

@@ -77,7 +77,7 @@ cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *e
     if stream == NO_STREAM and array.device_type != CAI_DEVICE_CPU:
         return CAI_OK
     memset(&options, 0, sizeof(options))
-    options.struct_size = 12  # up to `flags`, which nobody here could say
+    options.struct_size = 12  # up to `flags`, which are not known here
     options.order = CAI_ORDER_BEGIN
     if not array.flags & CAI_FLAG_READONLY:
         options.access = CAI_ACCESS_WRITE

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array.
 #
-# What the host reads of memory by address, and nobody can be told when that is freed: buffers, and
+# What the host reads of memory by address, without being told when that is freed: buffers, and
 # arrays whose dict NumPy was told. As long as there are any, the memory is not freed, and its GPU's
 # context not reset. Who lends counts first and looks then whether an end has begun; who ends says
 # so first and looks then whether something is lent: of the two, at least one is refused.

@@ -6,7 +6,7 @@
 cdef enum:
     ASKED_IN_PASSING = 8  # suspects, see _owner.h
 
-cdef int relaxed_reasons = 0  # while it is 0, nobody need be asked
+cdef int relaxed_reasons = 0  # while it is 0, the driver need not be asked
 
 cdef dict ACCESSES = {
     None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}

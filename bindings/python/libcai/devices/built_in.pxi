@@ -257,4 +257,4 @@ cdef void write_caller_here(char *text, uint64_t size) noexcept with gil:
         memcpy(text, data, length)
         text[length] = 0
     except BaseException:
-        pass  # a thread whose last frame is gone: nobody is known
+        pass  # a thread whose last frame is gone: its caller is not known

@@ -72,7 +72,7 @@ class Driver:
         return call
 
     def races(self):
-        """How many races this process has had so far; 0 where nobody counts them."""
+        """How many races this process has had so far; 0 without simcuda."""
         return self._library.simcuda_races() if self.simulated else 0
 
     def new_stream(self, *, blocking=False):
