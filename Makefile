@@ -10,6 +10,9 @@ PYTHON_VENV := .venv/bin/python
 
 CXX_FILES = $(shell git ls-files --cached --others --exclude-standard \
   '*.c' '*.cpp' '*.h' '*.hpp')
+# Of tests/ the language is not looked at.
+TEXTS = '*.h' '*.hpp' '*.cpp' '*.c' '*.py' '*.pyx' '*.pxi' '*.pyi' '*.rs' '*.md' '*.rst' '*.build' \
+  ':!*tests/*'
 CORE_FILES = $(shell git ls-files --cached --others --exclude-standard 'src/*.cpp')
 
 .PHONY: help
@@ -97,6 +100,7 @@ lint: ## check style and look for mistakes
 	clang-format --dry-run --Werror $(CXX_FILES) || status=1; \
 	ruff format --check --quiet || status=1; \
 	ruff check --quiet || status=1; \
+	git ls-files -z $(TEXTS) | xargs -0 codespell || status=1; \
 	printf '%s\n' $(CORE_FILES) | \
 	  xargs -n 1 -P "$$(nproc)" clang-tidy --quiet -p build --extra-arg=-I$(CURDIR)/src/pch || status=1; \
 	exit $$status

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes a tensor of DLPack's, whoever has made it, and gives a column of Arrow's. */
+/* Takes a tensor of DLPack's from any library, and returns a column of Arrow's. */
 #include <cai/arrow.h>
 #include <cai/dlpack.h>
 #include <inttypes.h>

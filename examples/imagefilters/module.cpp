@@ -178,7 +178,7 @@ nb::object apply(const filter<Parameter> &which, nb::handle image, Parameter par
   } else {
     launch(which.name + (bytes ? "_u8" : "_f32"), from, to, count, parameter, use.stream());
   }
-  use.end();  // the image's owner waits for the read; whoever takes the result, for the write
+  use.end();  // the image's owner waits for the read; a consumer of the result, for the write
   return out;
 }
 

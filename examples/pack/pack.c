@@ -247,7 +247,7 @@ EXPORT cai_status pack(const cai_array *in, const cai_use_options *options, cai_
   }
   if (refused) return fail(error, CAI_ERR_VERSION, "the array is of a newer libcai");
 
-  /* Then: is it sound? Whoever fills in a struct can make mistakes. */
+  /* Then: is it sound? A producer that fills in a struct can make mistakes. */
   cai_status status = cai_array_validate(in, error);
   if (status != CAI_OK) return status;
   if (in->ndim != 2 || in->dtype.kind == 't') {

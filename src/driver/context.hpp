@@ -78,7 +78,7 @@ class Session {
   }
 
   // The context that stands for a device where the memory names none: the primary one if it is
-  // active, whoever asks, else the current one if it is on that device and alive, else null. It
+  // active, on any thread, else the current one if it is on that device and alive, else null. It
   // never makes one.
   CUcontext of_device(int ordinal);
 

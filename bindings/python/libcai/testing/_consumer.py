@@ -146,7 +146,7 @@ class _Exporter:
 class _Memory:
     """An array's memory, filled on a stream, and freed in that stream's order.
 
-    Whoever reads it without waiting for that stream, or still reads it when it has been given up,
+    A consumer that reads it without waiting for that stream, or still reads it when it has been given up,
     reads something else, and races.
     """
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Asks whoever may know where a libcai is.
+//! Asks the places that may know where a libcai is.
 
 use std::path::PathBuf;
 use std::process::Command;

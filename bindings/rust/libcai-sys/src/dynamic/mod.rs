@@ -89,7 +89,7 @@ pub(crate) fn functions() -> Result<&'static Functions, LoadError> {
 
 #[cold]
 fn load_now() -> Result<&'static Functions, LoadError> {
-    // SAFETY: whoever calls a function of the API relies on the system's libcai being that.
+    // SAFETY: a caller of a function of the API relies on the system's libcai being that.
     unsafe { load(None) }?;
     functions()
 }
