@@ -166,10 +166,8 @@ nb::object apply(const filter<Parameter> &which, nb::handle image, Parameter par
   }
 
   // The work is queued between the beginning and the end of the use, on its stream. The image is
-  // marked read-only, in a copy of its struct, so that its other readers need not wait for us.
-  cai_array read = *x;
-  read.flags |= CAI_FLAG_READONLY;
-  cai::nanobind_use use(stream.ptr(), read, y);
+  // read and the result written, by their types: the image's other readers need not wait for us.
+  cai::nanobind_use use(stream.ptr(), x, y);
   const bool bytes = x->dtype.kind == 'u';
   if (x->device_type == CAI_DEVICE_CPU) {
     const nb::gil_scoped_release released;

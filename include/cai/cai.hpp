@@ -458,9 +458,25 @@ struct accessed {
   std::uint32_t access;
 };
 
+inline const cai_array *pointer_to(const accessed &value) noexcept {
+  return value.array;
+}
+
 template <class Argument>
 concept used_array =
     lasting_array<Argument> || std::same_as<std::remove_cvref_t<Argument>, accessed>;
+
+// What an argument says of its use: cai::reads(x) itself, cai::readable by its type.
+template <class Argument>
+std::uint32_t access_of(const Argument &argument) noexcept {
+  if constexpr (std::same_as<Argument, accessed>) {
+    return argument.access;
+  } else if constexpr (requires { Argument::access; }) {
+    return Argument::access;
+  } else {
+    return CAI_ACCESS_DEFAULT;
+  }
+}
 
 template <class Argument>
 concept options_like = std::same_as<std::remove_cvref_t<Argument>, options>;
@@ -529,9 +545,10 @@ class use {
   use() noexcept = default;
 
   /** Begins: `cai::use guard(stream, arrays..., options)`. Each array is a cai::array that is no
-   * temporary, a `cai_array`, a pointer to one, or the result of cai::reads() or cai::writes() for
-   * one of these. cai::options may come last: its `accesses`, or else its `access`, apply to the
-   * arrays without reads() or writes().
+   * temporary, a `cai_array`, a pointer to one, a cai::readable or cai::writable (cai/python.hpp),
+   * or the result of cai::reads() or cai::writes() for one of these. A cai::readable is read, a
+   * cai::writable written. cai::options may come last: its `accesses`, or else its `access`, apply
+   * to the arrays that do not say theirs.
    * @throws error with the failure of cai_use_begin(); no use is open then */
   template <class... Arguments>
     requires detail::arrays_then_options<Arguments...>
@@ -544,12 +561,9 @@ class use {
     const auto take = [&](const auto &argument) {
       if constexpr (detail::options_like<decltype(argument)>) {
         how = argument;
-      } else if constexpr (std::same_as<std::remove_cvref_t<decltype(argument)>,
-                                        detail::accessed>) {
-        each = true;
-        accesses[count] = argument.access;
-        arrays[count++] = argument.array;
       } else {
+        accesses[count] = detail::access_of(argument);
+        each = each || accesses[count] != CAI_ACCESS_DEFAULT;
         arrays[count++] = detail::pointer_to(argument);
       }
     };

@@ -28,6 +28,10 @@ inline namespace v1 {
 template <std::uint32_t flags>
 class argument {
  public:
+  /** What a use does with the array: CAI_ACCESS_READ or CAI_ACCESS_WRITE. */
+  static constexpr std::uint32_t access =
+      flags & CAI_PY_WRITES ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+
   /** An empty object. */
   argument() noexcept { opened_.array = nullptr; }  // leaves the rest, a kilobyte, uncleared
   argument(const argument &) = delete;
@@ -106,14 +110,18 @@ inline PyObject *to_python(array value) noexcept {
 template <class Error>
 class python_use {
  public:
-  /** Begins: cai_py_api.begin. It takes at most 8 arrays, as cai::use does.
+  /** Begins: cai_py_api.begin. It takes at most 8 arrays, with their accesses, as cai::use does: a
+   * cai::readable is read, a cai::writable written; cai::reads() and cai::writes() say it of
+   * others.
    * @param stream  as for libcai.use(), except -1; nullptr or None is libcai's current stream of
    *                the first array's device
    * @throws Error with libcai's exception; no use is open then */
-  template <detail::lasting_array... Arrays>
+  template <detail::used_array... Arrays>
     requires(sizeof...(Arrays) > 0 && sizeof...(Arrays) <= 8)
   explicit python_use(PyObject *stream, Arrays &&...arrays) {
     const cai_array *const pointers[] = {detail::pointer_to(arrays)...};
+    const std::uint32_t accesses[] = {detail::access_of(arrays)...};
+    const cai_use_options options{sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, accesses};
     const bool is_current = !stream || stream == Py_None;
     check(is_current ? cai_py->current_stream(pointers[0], &stream_)
                      : cai_py->stream(stream, &stream_));
@@ -122,7 +130,7 @@ class python_use {
                       "stream -1 means no order, and no work can be queued on it");
       throw Error();
     }
-    check(cai_py->begin(&use_, pointers, sizeof...(Arrays), stream_, nullptr));
+    check(cai_py->begin(&use_, pointers, sizeof...(Arrays), stream_, &options));
     active_ = true;
   }
   python_use(const python_use &) = delete;

@@ -507,6 +507,15 @@ for name in {LIBRARIES}:
     calls_before = calls("cuStreamWaitEvent")
     bridges.use_both(made, made, mine.value)
     assert calls("cuStreamWaitEvent") == calls_before + 2  # there and back, once
+    # A readable one is only read, and two readers do not wait for each other.
+    given = libcai.asarray(array(None, shape=(64,), typestr="<u4"))
+    outs = [libcai.asarray(array(None, shape=(64,), typestr="<u4")) for _ in range(2)]
+    calls_before = calls("cuStreamWaitEvent")
+    for stream, out in zip((theirs, mine), outs, strict=True):
+        bridges.use_both(given, out, stream.value)
+    assert calls("cuStreamWaitEvent") == calls_before
+    bridges.use_both(outs[0], given, mine.value)
+    assert calls("cuStreamWaitEvent") == calls_before + 1  # one event is of both arrays' uses
 wait(theirs, mine)
 """
     )
