@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command `libcai`."""
 
+import importlib
 import json
 import os
 import pty
+import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +17,7 @@ import pytest
 from helpers import LIMIT
 
 import libcai
-from libcai._cli import main
+from libcai._cli import COMMANDS, doctor, main, parser_of
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +31,8 @@ class P:
 
 good = P()
 bad = P(shape=[2, 3])
+old = P(version=2)
+readonly = P(data=(4096, True))
 
 class group:
     inner = good
@@ -95,10 +100,63 @@ def test_check_as_json(here):
         "subject": "P",
         "protocol": "__cuda_array_interface__",
         "findings": good["findings"],
+        "readers": good["readers"],
     }
+    assert all(found["takes"] for found in good["readers"].values())
     done = command("check", "producers:bad", "--json", cwd=here)
     assert done.returncode == 1
     assert json.loads(done.stdout)["findings"][0]["entry"] == "shape"
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "status"),
+    [
+        ("old", (), 1),
+        ("old", ("--as", "strict"), 1),
+        ("old", ("--as", "import"), 0),
+        ("old", ("--as=numba,cupy,torch",), 0),
+        ("old", ("--as", "import", "--as", "strict"), 1),
+        ("bad", ("--as=numba", "--as=torch"), 0),
+        ("bad", ("--as=numba,cupy"), 1),
+        ("bad", ("--as=cupy",), 1),
+        ("readonly", ("--as=numba,cupy"), 0),
+        ("readonly", ("--as=torch",), 1),
+        ("readonly", (), 0),
+    ],
+)
+def test_check_as(here, monkeypatch, told, name, asked, status):
+    monkeypatch.chdir(here)
+    asked = [asked] if isinstance(asked, str) else asked
+    done = told("check", f"producers:{name}", *asked)
+    assert (done.returncode, done.stderr) == (status, "")
+    as_json = told("check", f"producers:{name}", *asked, "--json")
+    assert as_json.returncode == status
+    assert json.loads(as_json.stdout)["ok"] is (status == 0)
+
+
+def test_check_says_who_takes_it(here, monkeypatch, told):
+    monkeypatch.chdir(here)
+    lines = told("check", "producers:bad").stdout.splitlines()
+    assert lines[-1] == "taken by: import, numba, torch; refused by: cupy (--as NAME says more)"
+    first, second = told("check", "producers:readonly", "--as=numba").stdout.splitlines()
+    assert first.startswith("numba takes P.__cuda_array_interface__ (numba.cuda.as_cuda_array of ")
+    assert second.startswith("  warning: data: ")
+    done = told("check", "producers:bad", "--as=cupy,import")
+    assert done.stdout.startswith("import takes P.") is False
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["cupy", "error:", "import"]
+    done = told("check", "producers:bad", "--as=cupy,pandas")
+    assert done.returncode == 2
+    assert "expected readers (strict, import, numba, cupy, torch)" in done.stderr
+    assert "got 'pandas'" in done.stderr
+
+
+def test_check_needs_no_numpy(here):
+    code = "import sys; sys.modules['numpy'] = None; from libcai._cli import main; " + (
+        "sys.exit(main(['check', 'producers:bad', '--as=numba,cupy,torch']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=here)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "cupy refuses P." in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -209,52 +267,144 @@ def test_the_package_brings_no_driver():
     assert not list(Path(libcai.__file__).resolve().parent.rglob("libcuda*"))
 
 
-def test_info(tmp_path):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("CAI_", "SIMCUDA"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "libcai", "info"],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        env={**env, "CAI_SYNC": "1"},
-    )
-    assert done.returncode == 0, done.stderr
+def test_doctor(monkeypatch):
+    monkeypatch.setenv("CAI_SYNC", "1")
+    done = command("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith(f"libcai {libcai.__version__} (")
-    assert lines[1].startswith("driver: ")
-    assert any(line.startswith("device: cpu: ") for line in lines)
+    assert len(lines) < 40
+    assert lines[0].startswith(f"libcai:      {libcai.__version__} (")
+    assert lines[1].startswith("driver:      ")
+    assert any(line.startswith("device:      cpu: ") for line in lines)
     assert "environment: CAI_SYNC=1" in lines
-    assert lines[-1].startswith("installed: ")
-    assert "numpy " in lines[-1]
+    assert "numpy " in next(line for line in lines if line.startswith("libraries: "))
+    assert shutil.which("cc") in next(line for line in lines if line.startswith("tools: "))
 
 
-def test_info_on_simcuda():
-    done = subprocess.run(
-        [sys.executable, "-m", "libcai", "sim", sys.executable, "-m", "libcai", "info", "--json"],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
+def test_doctor_on_simcuda():
+    done = command("sim", sys.executable, "-m", "libcai", "doctor", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["driver"] == {"simulated": True, "cuda": "13.0"}
+    import simcuda
+
+    assert found["driver"] == {"simulated": True, "file": str(simcuda.LIBRARY), "cuda": "13.0"}
     assert [text.split(":")[0] for text in found["devices"]] == ["cpu", "gpu", "gpu"]
+    assert found["simcuda"] == {"version": simcuda.__version__}
     assert found["environment"]["SIMCUDA"] == "1"
-    failing = ["sim", "--fail", "cuInit:1:100", sys.executable, "-m", "libcai", "info"]
-    done = command(*failing)
-    assert "but cuInit() fails: status 100" in done.stdout
+    assert found["wrong"] == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"SIMCUDA_FAIL": "cuInit:1:100"}, "cuInit() fails with 100, CUDA_ERROR_NO_DEVICE ("),
+        ({"SIMCUDA_DRIVER_VERSION": "11080"}, "expects a driver of CUDA 12.0 or newer, got 11.8"),
+    ],
+)
+def test_doctor_finds_a_driver_that_does_not_work(monkeypatch, setting, said):
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    done = command("sim", sys.executable, "-m", "libcai", "doctor")
+    assert done.returncode == 1, done.stderr
+    assert said in next(line for line in done.stdout.splitlines() if line.startswith("wrong: "))
+    assert "a driver that works  a driver of CUDA 12.0 or newer" in done.stdout
+
+
+def test_doctor_says_what_to_install(monkeypatch, told):
+    for name in [name for name in os.environ if name.startswith("SIMCUDA")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setitem(sys.modules, "simcuda", None)
+    monkeypatch.setattr(doctor.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(doctor, "installed", lambda: {"cupy-cuda12x": "14.2.0"})
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(doctor, "driver", lambda: {"error": "no such file"})
+    done = told("doctor", "--json")
+    assert done.returncode == 0
+    advice = dict(json.loads(done.stdout)["advice"])
+    assert advice == {
+        "arrays on a GPU": "NVIDIA's driver, of CUDA 12.0 or newer",
+        "tests without a GPU": "pip install 'libcai[testing]'",
+        "arrays of numpy": "pip install numpy",
+        "arrays of numba-cuda": "pip install numba-cuda",
+        "arrays of cuda-core": "pip install cuda-core",
+        "arrays of torch": "pip install torch",
+        **{what: f"your system's package {package}" for what, (_, package) in doctor.TOOLS.items()},
+    }
+    text = told("doctor").stdout
+    assert "driver:      none (no such file)" in text
+    assert "simcuda:     not found" in text
+    for what, how in advice.items():
+        assert any(what in line and line.endswith(how) for line in text.splitlines())
+
+
+def test_doctor_finds_an_installation_that_lacks_files(tmp_path, monkeypatch, told):
+    import simcuda
+
+    monkeypatch.setattr(simcuda._library, "LIBRARY", tmp_path / "libcuda.so.1")
+    done = told("doctor", "--color=always")
+    assert done.returncode == 1
+    assert f"{RED}wrong:       simcuda: " in done.stdout
+    assert f"{tmp_path}/libcuda.so.1 is missing" in done.stdout
+
+
+# ---- libcai completion ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["libcai", ""], {"doctor", "check", "demo", "bench", "sim", "config", "completion"}),
+        (["libcai", "do"], {"doctor"}),
+        (["libcai", "check", "--"], {"--as", "--json", "--color", "--help"}),
+        (["libcai", "doctor", "--color", ""], {"auto", "always", "never"}),
+        (["libcai", "demo", "--pack", "prod"], {"producers.py"}),
+        (["libcai", "sim", "prod"], {"producers.py"}),
+    ],
+)
+def test_bash_completes(here, typed, offered):
+    words = " ".join(map(shlex.quote, typed))
+    asked = f"""
+        source /dev/stdin <<< "$({shlex.join([sys.executable, "-m", "libcai"])} completion bash)"
+        COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}
+        complete -p libcai > /dev/null || exit 1
+        function=$(complete -p libcai | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+        $function libcai {shlex.quote(typed[-1])} {shlex.quote(typed[-2])}
+        printf '%s\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", asked], capture_output=True, text=True, timeout=LIMIT, cwd=here
+    )
+    assert done.returncode == 0, done.stderr
+    assert offered <= set(done.stdout.split()), done
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_can_read_their_scripts(tmp_path, shell):
+    script = command("completion", shell).stdout
+    for name in COMMANDS:
+        assert name in script
+    (tmp_path / "script").write_text(script, encoding="utf-8")
+    done = subprocess.run([shell, "-n", tmp_path / "script"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_completion_without_shtab(monkeypatch, told):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    done = told("completion", "bash")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "libcai completion: shtab is not installed: pip install 'libcai[completion]'\n"
+    )
 
 
 # ---- The command as a whole ---------------------------------------------------------------------
-
-COMMANDS = ["info", "check", "demo", "bench", "sim", "config"]
 
 
 def test_help_names_every_command():
     done = command("--help")
     assert done.returncode == 0
     for name in COMMANDS:
-        assert f"    {name} " in done.stdout
+        assert re.search(rf"^    {name}\s", done.stdout, re.MULTILINE)
     assert "exit status" in done.stdout.lower()
 
 
@@ -265,8 +415,29 @@ def test_help_of_each_command(name):
     assert done.stdout.startswith(f"usage: libcai {name} ")
     assert len(done.stdout.splitlines()) > 8
     assert "\x1b" not in done.stdout
-    if name not in ("info", "config"):
-        assert "exit status" in done.stdout.lower()
+    assert "\nExamples:\n  " in done.stdout
+    assert "\nExit status: 0" in done.stdout
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "sim"])
+def test_examples_are_commands(name):
+    module = importlib.import_module(f"libcai._cli.{name}")
+    for example in module.EXAMPLES:
+        (given,) = re.findall(r"(?:^|\$\()libcai ([^)>]*)", re.sub(r"\(\)", "", example))
+        given = re.split(" {3,}", given)[0].removeprefix("sim libcai ")
+        options = parser_of(*COMMANDS).parse_args(shlex.split(given))
+        assert options.run is module.run
+
+
+def test_only_what_is_asked_for_is_loaded():
+    """A command does not wait for the modules of the others."""
+    code = "import sys; from libcai._cli import main; main(['config', '--version']); " + (
+        "print({n for n in sys.modules if n.startswith('libcai._cli.')})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    loaded = set(eval(done.stdout.splitlines()[1]))
+    commands = {f"libcai._cli.{name}" for name in COMMANDS}
+    assert loaded & commands == {"libcai._cli.config"}
 
 
 def test_version():
@@ -275,7 +446,11 @@ def test_version():
 
 @pytest.mark.parametrize(
     ("given", "advice"),
-    [("chek", "did you mean check?"), ("demos", "did you mean demo?"), ("xyz", "there are info,")],
+    [
+        ("chek", "did you mean check?"),
+        ("demos", "did you mean demo?"),
+        ("xyz", "there are doctor,"),
+    ],
 )
 def test_an_unknown_command(told, given, advice):
     done = told(given)
@@ -283,7 +458,7 @@ def test_an_unknown_command(told, given, advice):
     assert f"there is no command {given!r}: {advice}" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("info",), ("--help",), ("sim", "--help"), ("demo",)])
+@pytest.mark.parametrize("arguments", [("doctor",), ("--help",), ("sim", "--help"), ("demo",)])
 def test_nobody_reads_the_output(arguments):
     read, write = os.pipe()
     os.close(read)
@@ -300,7 +475,7 @@ def test_nobody_reads_the_output(arguments):
     assert done.returncode == 141 or (done.returncode == 0 and "--help" in arguments)
 
 
-@pytest.mark.parametrize("arguments", [("info",), ("check", "producers:good")])
+@pytest.mark.parametrize("arguments", [("doctor",), ("check", "producers:good")])
 def test_no_output_at_all(here, arguments):
     command = shlex.join([sys.executable, "-m", "libcai", *arguments])
     done = subprocess.run(f"{command} >&- 2>&-", shell=True, cwd=here, timeout=LIMIT)

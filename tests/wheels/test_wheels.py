@@ -164,7 +164,7 @@ def test_in_an_empty_environment(wheel, python, tmp_path):
     # As the test kit's users do, but with this wheel.
     kit = f"libcai[testing] @ {wheel.as_uri()}"
     run(*pip, "install", "--no-index", f"--find-links={ROOT / 'dist'}", kit)
-    assert "simulated" in run("libcai", "sim", "libcai", "info", **environment)
+    assert "simulated" in run("libcai", "sim", "libcai", "doctor", **environment)
     assert "refused:" in run("libcai", "sim", "python", "-c", PROGRAM, **environment)
     simcuda = run("simcuda", "config", "--library-dir", **environment).strip()
     run(

@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: one module for each command."""
+"""The command line: one module for each command, loaded when it is asked for."""
 
 import argparse
-import difflib
 import os
 import signal
 import sys
+from importlib import import_module
 
-from libcai import __version__
-from libcai._cli import bench, check, config, demo, info, sim
+from libcai._cli._arguments import Formatter
+from libcai._version import __version__
 
-COMMANDS = {
-    "info": info,
-    "check": check,
-    "demo": demo,
-    "bench": bench,
-    "sim": sim,
-    "config": config,
-}
+COMMANDS = "doctor", "check", "demo", "bench", "sim", "config", "completion"
 
-STATUS = """Exit status: 0 if all is well; 1 if what was looked at is not; 2 if it could not be
+EPILOG = """Examples:
+  libcai doctor                     what works on this machine, and what to install
+  libcai check mymodule:array       who would take what my library hands out
+  libcai sim python program.py      find missing waits without a GPU
+
+Exit status: 0 if all is well; 1 if what was looked at is not; 2 if it could not be
 looked at, as for a wrong argument; 66 if a program raced on the simulated driver; 130 after an
 interrupt; 141 if nobody reads the output any more. `libcai COMMAND --help` says more."""
 
@@ -39,23 +37,37 @@ def main(arguments=None):
         return 128 + signal.SIGPIPE
 
 
-def _run(arguments):
+def parser_of(*names):
+    """The parser, with these commands."""
     parser = argparse.ArgumentParser(
         prog="libcai",
         description="The CUDA Array Interface for compiled code.",
-        epilog=STATUS,
+        epilog=EPILOG,
+        formatter_class=Formatter,
     )
     parser.add_argument("--version", action="version", version=f"libcai {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in COMMANDS.values():
-        module.add_to(commands)
+    for name in names:
+        import_module(f"libcai._cli.{name}").add_to(commands)
+    return parser
+
+
+def _run(arguments):
     if arguments[:1] == ["sim"]:  # whose arguments are another command's
+        from libcai._cli import sim
+
         return sim.run(arguments[1:])
-    # argparse would list them all.
+    # Nobody waits for the other commands' modules; and argparse would list all of them.
     name = next((text for text in arguments if not text.startswith("-")), None)
     if name is not None and name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
-        parser.error(f"there is no command {name!r}: {advice}")
-    options = parser.parse_args(arguments)
+        parser_of().error(_unknown(name))
+    options = parser_of(*([name] if name else COMMANDS)).parse_args(arguments)
     return options.run(options)
+
+
+def _unknown(name):
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+    return f"there is no command {name!r}: {advice}"

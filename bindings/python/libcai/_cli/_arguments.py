@@ -1,13 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Types for argparse that say what is wrong with a value."""
+"""What the commands' arguments share: how help is laid out, and types that say what is wrong."""
 
 import argparse
+
+
+class Formatter(argparse.HelpFormatter):
+    """Wraps paragraphs, and leaves alone those with lines that begin with a space: examples."""
+
+    def _fill_text(self, text, width, indent):
+        return "\n\n".join(
+            part if "\n " in part else super(Formatter, self)._fill_text(part, width, indent)
+            for part in text.split("\n\n")
+        )
+
+
+def add_parser(commands, name, *, examples, status, **settings):
+    """Adds a command whose help ends with examples, a line each, and its exit statuses."""
+    lines = "".join(f"\n  {line}" for line in examples)
+    return commands.add_parser(
+        name, epilog=f"Examples:{lines}\n\n{status}", formatter_class=Formatter, **settings
+    )
 
 
 def number(least, most):
     def convert(text):
         if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+            raise argparse.ArgumentTypeError(
+                f"expected a number from {least} to {most}, got {text!r}"
+            )
         return int(text)
 
     return convert

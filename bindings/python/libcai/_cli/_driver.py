@@ -4,9 +4,6 @@
 import os
 import sys
 
-from libcai import Device
-from libcai._cli.info import driver
-
 
 class MissingError(RuntimeError):
     """There is neither a GPU nor simcuda."""
@@ -38,6 +35,9 @@ def kind(**settings):
     MissingError
         If that is not possible.
     """
+    from libcai import Device
+    from libcai._cli.doctor import driver
+
     if Device.count() > 0:
         return "simulated" if driver()["simulated"] else "real"
     if "SIMCUDA" in os.environ:

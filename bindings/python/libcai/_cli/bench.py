@@ -10,13 +10,17 @@ import timeit
 from collections import namedtuple
 
 from libcai import __version__
-from libcai._cli import _driver, _terminal
-from libcai._cli._arguments import number
+from libcai._cli import _arguments, _driver, _terminal
 
 TEXT = """Measures what it costs to take arrays and to hand them out: by libcai, and by those of
 numba-cuda, cuda.core, CuPy, PyTorch, NumPy, tvm-ffi and mpi4py that are installed. Where there is
 no GPU, that is on the simulated driver: then the figures are those of the host alone, which is what
 these functions are about. Nothing is compiled."""
+
+EXAMPLES = (
+    "libcai bench                      what is installed here, side by side",
+    "libcai bench --rounds=20 --json   sooner, and for a program",
+)
 
 STATUS = """Each figure is of one call, in nanoseconds: the least of all rounds, and the median; and
 how many times the least of the section's first line the least is. Exit status: 0; 2 if there is no
@@ -187,15 +191,17 @@ LIBRARIES = {
 
 
 def add_to(commands):
-    parser = commands.add_parser(
+    parser = _arguments.add_parser(
+        commands,
         "bench",
         help="measure libcai and the libraries that are installed",
         description=TEXT,
-        epilog=STATUS,
+        examples=EXAMPLES,
+        status=STATUS,
     )
     parser.add_argument(
         "--rounds",
-        type=number(1, 10**6),
+        type=_arguments.number(1, 10**6),
         default=100,
         metavar="N",
         help="how often all is measured (100)",

@@ -5,7 +5,15 @@ import shlex
 import sys
 
 from libcai import __version__, _library
-from libcai._cli import _driver
+from libcai._cli import _arguments, _driver
+
+EXAMPLES = (
+    "cc program.c $(libcai config --cflags --libs)",
+    "cmake -B build -Dlibcai_DIR=$(libcai config --cmake-dir)",
+    "PKG_CONFIG_PATH=$(libcai config --pkg-config-dir) pkg-config --libs libcai",
+)
+
+STATUS = """Exit status: 0; 2 if nothing is asked for, or simcuda is asked for and not installed."""
 
 QUESTIONS = {
     "version": ("the package's version", lambda: __version__),
@@ -25,10 +33,13 @@ QUESTIONS = {
 
 
 def add_to(commands):
-    parser = commands.add_parser(
+    parser = _arguments.add_parser(
+        commands,
         "config",
         help="print paths and flags for building against libcai",
         description="Prints what is asked for, one answer a line.",
+        examples=EXAMPLES,
+        status=STATUS,
     )
     for name, (text, _) in QUESTIONS.items():
         parser.add_argument(f"--{name}", dest="asked", action="append_const", const=name, help=text)

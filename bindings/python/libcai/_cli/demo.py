@@ -13,7 +13,7 @@ from array import array
 from itertools import chain
 
 import libcai
-from libcai._cli import _driver, _terminal
+from libcai._cli import _arguments, _driver, _terminal
 from libcai.testing import _driver as cuda
 
 TEXT = """Hands arrays of Python, NumPy and numba-cuda (whichever is installed), and arrays that are
@@ -21,6 +21,11 @@ nothing but a dict, to a compiled C function, and what it makes of them to numba
 a kernel of PTX. Kernels and copies are pending on the GPU all the while, on streams of their own:
 libcai keeps them in order. Then order is left out, to show what it is for. Where there is no GPU,
 the simulated driver is used: there a missing wait always gives a wrong value."""
+
+EXAMPLES = (
+    "libcai demo                        the whole story, on this machine's GPU or on simcuda",
+    "libcai demo --pack ./libpack.so    with a C function of yours, as examples/pack has one",
+)
 
 STATUS = """Exit status: 0 if all is as it should be; 1 if not; 2 if it could not be run."""
 
@@ -285,11 +290,13 @@ class Story:
 
 
 def add_to(commands):
-    parser = commands.add_parser(
+    parser = _arguments.add_parser(
+        commands,
         "demo",
         help="show the main job: arrays of other libraries through compiled C",
         description=TEXT,
-        epilog=STATUS,
+        examples=EXAMPLES,
+        status=STATUS,
     )
     parser.add_argument(
         "--pack",
@@ -329,14 +336,18 @@ def tell(function, simulated, options):
     print("a is 6 x 8 numbers, 100 to 147; views of it are copied into contiguous memory")
 
     hosts = {"Python's memoryview": array_of_python}
-    if installed("NumPy", array_of_numpy) is not None:
-        hosts["NumPy"] = array_of_numpy
     makers = {"A dict made by hand": functools.partial(Pending, simulated)}
     readers = {"a kernel": read_by_kernel}
-    if numba := installed("numba-cuda", with_numba):
-        makers["numba-cuda"], readers["numba-cuda"] = numba
-    if cuda_core := installed("cuda.core", with_cuda_core):
-        readers["cuda.core"] = cuda_core
+    with _terminal.Progress() as progress:  # some take seconds to import
+        progress("importing NumPy")
+        if installed("NumPy", array_of_numpy) is not None:
+            hosts["NumPy"] = array_of_numpy
+        progress("importing numba-cuda")
+        if numba := installed("numba-cuda", with_numba):
+            makers["numba-cuda"], readers["numba-cuda"] = numba
+        progress("importing cuda.core")
+        if cuda_core := installed("cuda.core", with_cuda_core):
+            readers["cuda.core"] = cuda_core
 
     story.on_the_host(hosts)
     story.on_the_gpu(makers, readers)

@@ -8,9 +8,11 @@ from libcai._cli import _driver
 
 
 def add_to(commands):
-    commands.add_parser(
+    """For the list of commands and for completion: `simcuda run` has the options and the help."""
+    parser = commands.add_parser(
         "sim", help="run a program on the simulated CUDA driver, and find its races: simcuda run"
     )
+    parser.add_argument("program", metavar="PROGRAM", nargs="...", help="and its arguments")
 
 
 def run(arguments):
