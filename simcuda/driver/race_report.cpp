@@ -96,22 +96,41 @@ std::string pair_of(const Race &race) {
          verb(race.later.effect) + second.line->name + '\n' + std::to_string(memory);
 }
 
+// "blur.py:48 in main", without those who called main.
+std::string innermost(Site site) {
+  return site ? told(site).substr(0, told(site).find(", from ")) : std::string();
+}
+
+// The stream of a step as its client knows it: by where it was made, which tells it from the
+// other's unless both were made there.
+std::string stream_of(const Step &step, const Step &other) {
+  const std::string made_at = innermost(step.line->made_at);
+  if (!made_at.empty() && made_at != innermost(other.line->made_at))
+    return "the stream made at " + made_at;
+  return step.line->name.substr(0, step.line->name.find(" of context "));
+}
+
+// What to do, and the calls that do it.
 std::string remedy(const Race &race) {
-  const std::string first = std::to_string(race.earlier.step->number);
-  const std::string second = std::to_string(race.later.step->number);
-  std::string text = "simcuda:   ";
-  if (race.earlier.effect == Effect::frees)
-    text += "free it after its last use";
-  else if (race.later.step->by_host())
-    text +=
-        "wait for operation " + first + " first: for its stream, or for an event recorded after it";
-  else if (race.earlier.step->line->name ==
-           race.later.step->line->name)  // two branches of one launch
-    text += "make operation " + second + " depend on operation " + first + " in their graph";
-  else
-    text +=
-        "record an event after operation " + first + " and wait for it before operation " + second;
-  return text + '\n';
+  const Step &earlier = *race.earlier.step, &later = *race.later.step;
+  const std::string first = std::to_string(earlier.number), second = std::to_string(later.number);
+  const std::string begin = "simcuda:   ", end = "\n", call = "simcuda:       ";
+  if (race.earlier.effect == Effect::frees) {
+    return begin + "free it after its last use: call " + earlier.call + " after " + later.call +
+           end;
+  }
+  if (later.by_host()) {
+    return begin + "wait for operation " + first +
+           " first: for its stream, or for an event recorded after it" + end + call +
+           "cuStreamSynchronize(" + stream_of(earlier, later) + ')' + end;
+  }
+  if (earlier.line->name == later.line->name) {  // two branches of one launch
+    return begin + "make operation " + second + " depend on operation " + first +
+           " in their graph: by cuGraphAddDependencies, or by an event while it is captured" + end;
+  }
+  return begin + "record an event after operation " + first + " and wait for it before operation " +
+         second + end + call + "cuEventRecord(event, " + stream_of(earlier, later) + ')' + end +
+         call + "cuStreamWaitEvent(" + stream_of(later, earlier) + ", event, 0)" + end;
 }
 
 }  // namespace

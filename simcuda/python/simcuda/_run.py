@@ -5,15 +5,25 @@ import argparse
 import os
 import shlex
 import sys
-import tempfile
 from pathlib import Path
+from time import monotonic
 
-from simcuda import _events, _library, _program, _report, _tally, _trace_events
+from simcuda import _library
+from simcuda._arguments import add_parser
 
 TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Device memory is real,
 copies, memsets, streams and events work, and so do kernels that the program hands over as PTX. Two
 accesses to the same memory that nothing orders are a race: each is reported on standard error, with
 the wait that is missing, and so is what is wrong inside a kernel."""
+
+EXAMPLES = (
+    "simcuda run python program.py",
+    "simcuda run --schedule=eager ./program --its --own=options",
+    "simcuda run --seeds=100 ./program            in 100 random orders, until it races",
+    "simcuda run --seed=17 ./program              again as seed 17 was",
+    "simcuda run --report=race.html ./program     a page of what ran and what raced",
+    "simcuda run --fail=cuMemAlloc:1:2 ./program  its first allocation runs out of memory",
+)
 
 STATUS = """Exit status: the program's own; if that is 0, 66 if the program or a child process of
 it raced, or something was found inside a kernel, and 67 if they made no call of the driver, but to
@@ -24,16 +34,18 @@ SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_STALE_HANDLE
 SIMCUDA_BANNER."""
 
 NOT_STARTED = (126, 127)
+SECONDS = 2  # what takes longer says how far it is
 
 
 def add_to(commands):
-    parser = commands.add_parser(
+    parser = add_parser(
+        commands,
         "run",
         help="run a program on the simulated driver, and find its races",
         usage="simcuda run [OPTION...] PROGRAM [ARGUMENT...]",
         description=TEXT,
-        epilog=STATUS,
-        allow_abbrev=False,
+        examples=EXAMPLES,
+        status=STATUS,
     )
     order = parser.add_mutually_exclusive_group()
     order.add_argument(
@@ -124,7 +136,7 @@ def checked(check):
 def number(least, most):
     def convert(text):
         if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise ValueError(f"{text!r} is not a number from {least} to {most}")
+            raise ValueError(f"expected a number from {least} to {most}, got {text!r}")
         return int(text)
 
     return checked(convert)
@@ -174,9 +186,14 @@ def _run_once(command, options):
 
 
 def _run_seeds(command, options):
-    total = _tally.Tally()
+    from simcuda import _tally
+
+    total, said = _tally.Tally(), monotonic()
     for seed in range(1, options.seeds + 1):
         is_last = seed == options.seeds
+        if monotonic() - said > SECONDS and sys.stderr and sys.stderr.isatty():
+            said = monotonic()
+            print(f"simcuda run: seed {seed} of {options.seeds}", file=sys.stderr)
         status, tally, interrupted = _start(command, options, f"random:{seed}", is_last=is_last)
         total += tally
         if interrupted:
@@ -204,6 +221,10 @@ def _run_seeds(command, options):
 def _start(command, options, schedule, *, is_last=True):
     """Runs the program once; returns its status, its tally, and whether it was interrupted. If it
     failed, or is the last one, it is shown."""
+    import tempfile
+
+    from simcuda import _events, _program, _tally
+
     with tempfile.TemporaryDirectory(prefix="simcuda-", ignore_cleanup_errors=True) as folder:
         environment = _library.environment(
             os.environ,
@@ -230,6 +251,8 @@ def _show(folder, options):
     """Writes the page and the trace of a run."""
     if not (options.report or options.trace):
         return
+    from simcuda import _events, _report, _trace_events
+
     processes = _events.read(folder)
     try:
         if options.report:

@@ -7,7 +7,7 @@
 
 #include "race_test.h"
 
-static char text[1 << 16], expected[1 << 12];
+static char text[1 << 17], expected[1 << 12];
 
 // Runs the program in a process of its own; what it says goes to `text`. Returns its wait status.
 static int run(const char *mode, void (*program)(void)) {
@@ -274,7 +274,7 @@ static void check_evidence(void) {
 static void check_call_sites(void) {
   setenv("SIMCUDA_CALL_SITES", "1", 1);
   MUST_BE(run("log", two_streams), 0);
-  MUST_BE(lines(), 12);
+  MUST_BE(lines(), 14);
   // Of the first stream's creation; then come the other's, and the two calls.
   const int first = atoi(strstr(text, "\nline ") + strlen("\nline "));
   const struct {
@@ -295,6 +295,15 @@ static void check_call_sites(void) {
     MUST_BE(strstr(line, expected) != NULL && strstr(line, expected) < strchr(line, '\n'), 1);
     after = i == 1 ? strstr(line, "(operation 2) reads, on ") : line;
   }
+  // Each stream by where it was made, and not by who called that function.
+  for (int i = 0; i < 2; ++i) {
+    const char *line = strstr(text, i ? "cuStreamWaitEvent(the stream made at "
+                                      : "cuEventRecord(event, the stream made at ");
+    MUST_BE(line != NULL, 1);
+    snprintf(expected, sizeof expected, "sim_race_report.c:%d in two_streams%s", first + i,
+             i ? ", event, 0)\n" : ")\n");
+    MUST_BE(strstr(line, expected) != NULL && strstr(line, expected) < strchr(line, '\n'), 1);
+  }
   MUST_BE(run("log", in_a_graph), 0);
   SAYS("simcuda:       node made at ");
   setenv("SIMCUDA_CALL_SITES", "0", 1);
@@ -303,7 +312,7 @@ static void check_call_sites(void) {
 int main(void) {
   setenv("SIMCUDA_CALL_SITES", "0", 1);
   MUST_BE(run("log", two_streams), 0);
-  MUST_BE(lines(), 8);
+  MUST_BE(lines(), 10);
   MUST(
       !says("simcuda: race: nothing orders cuMemsetD8Async (operation 1) before cuMemcpyDtoDAsync "
             "(operation 2)\n"
@@ -312,7 +321,9 @@ int main(void) {
             "simcuda:   cuMemcpyDtoDAsync (operation 2) reads, on blocking stream \1 of context \1 "
             "(device 0)\n"
             "simcuda:   in bytes \1 to \1 of the 256 bytes of device memory at \1\n"
-            "simcuda:   record an event after operation 1 and wait for it before operation 2\n"));
+            "simcuda:   record an event after operation 1 and wait for it before operation 2\n"
+            "simcuda:       cuEventRecord(event, non-blocking stream \1)\n"
+            "simcuda:       cuStreamWaitEvent(blocking stream \1, event, 0)\n"));
   // The very handles that the client has, and the bytes that both use.
   void *one = NULL, *two = NULL;
   MUST_BE(sscanf(strstr(text, "handles "), "handles %p %p", &one, &two), 2);
@@ -331,13 +342,15 @@ int main(void) {
   SAYS(
       "nothing orders cuGraphLaunch (memset) (operation 2) before cuGraphLaunch (memset) "
       "(operation 3)\n");
-  SAYS("make operation 3 depend on operation 2 in their graph\n");
+  SAYS(
+      "make operation 3 depend on operation 2 in their graph: by cuGraphAddDependencies, or by an "
+      "event while it is captured\n");
 
   MUST_BE(run("log", in_a_loop), 0);
-  MUST_BE(lines(), 11);
+  MUST_BE(lines(), 15);
   SAYS("\nsimcuda: 11 races\n");
   MUST_BE(run("log", many_pairs), 0);
-  MUST_BE(lines(), 502);
+  MUST_BE(lines(), 702);
   SAYS("simcuda: more races are only counted\nsimcuda: 200 races\n");
 
   MUST_BE(run("log", by_the_host), 0);
@@ -348,7 +361,8 @@ int main(void) {
   MUST(
       !says("of the 64 bytes of page-locked host memory at \1\n"
             "simcuda:   wait for operation 1 first: for its stream, or for an event recorded after "
-            "it\n"));
+            "it\n"
+            "simcuda:       cuStreamSynchronize(the per-thread stream "));
 
   MUST_BE(run("log", in_a_pool), 0);
   MUST(
@@ -358,6 +372,7 @@ int main(void) {
       "cuMemFreeAsync (operation 3) frees memory that cuMemsetD8Async (operation 2) may still "
       "use: nothing orders ");
   SAYS("cuMemsetD8Async uses memory that cuMemFreeAsync (operation 3) has freed\n");
+  SAYS("free it after its last use: call cuMemFreeAsync after cuMemsetD8Async\n");
   SAYS("\nsimcuda: 3 races\n");
 
   MUST_BE(run("log", in_memory_of_all_kinds), 0);
@@ -376,7 +391,7 @@ int main(void) {
   MUST_BE(lines(), 0);
   // What was forgotten is not told of at the end.
   MUST_BE(run("log", forgotten), 0);
-  MUST_BE(lines(), 7);
+  MUST_BE(lines(), 9);
 
   MUST_BE(run("count", in_a_loop), 0);
   MUST_BE(lines(), 0);
@@ -385,7 +400,7 @@ int main(void) {
   const int status = run("abort", in_a_loop);
   MUST_BE(WIFSIGNALED(status), 1);
   MUST_BE(WTERMSIG(status), SIGABRT);
-  MUST_BE(lines(), 5);
+  MUST_BE(lines(), 7);
   SAYS("simcuda: race: nothing orders ");
   return 0;
 }

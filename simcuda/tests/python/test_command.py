@@ -2,7 +2,9 @@
 """The command `simcuda`, and the package's own functions."""
 
 import importlib.metadata
+import itertools
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -14,8 +16,8 @@ import pytest
 from helpers import LIMIT, PROJECT, eventually
 
 import simcuda
-from simcuda import _library
-from simcuda._command import main
+from simcuda import _library, _run
+from simcuda._command import main, parser_of
 
 SCRIPT = Path(sys.executable).parent / "simcuda"
 
@@ -259,6 +261,84 @@ def test_config(tmp_path):
     compile = ["cc", *shlex.split(flags), "-x", "c", "-", "-o", program]
     subprocess.run(compile, input=source, text=True, check=True)
     assert subprocess.run([program]).returncode == 0
+
+
+def test_seeds_tell_a_terminal_how_far_they_are(monkeypatch):
+    """After two seconds, of which this clock makes as many calls."""
+    end, terminal = pty.openpty()
+    clock = itertools.count()
+    monkeypatch.setattr(_run, "monotonic", lambda: next(clock))
+    with os.fdopen(terminal, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert main(["run", "--allow-none", "--quiet", "--seeds=6", "true"]) == 0
+        stderr.flush()
+        said = os.read(end, 4096).decode().splitlines()
+    os.close(end)
+    assert said == [
+        "simcuda run: seed 3 of 6",
+        "simcuda run: seed 5 of 6",
+        "simcuda run: 6 seeds: no race, no failure",
+    ]
+
+
+@pytest.mark.parametrize("name", ["run", "config", "completion"])
+def test_help_ends_with_examples_and_exit_statuses(told, name):
+    done = told(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, _, examples = done.stdout.partition("\nExamples:\n")
+    assert head.startswith(f"usage: simcuda {name} ")
+    lines = examples.partition("\n\n")[0].splitlines()
+    assert lines
+    assert "\nExit status: " in examples
+    for line in lines:
+        found = re.findall(r"simcuda (config [^)]*|[^)>]*)", line)
+        for given in found:
+            arguments = shlex.split(re.split(" {2,}", given)[0])
+            assert parser_of()[0].parse_args(arguments).run, line
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["simcuda", ""], {"run", "config", "completion"}),
+        (["simcuda", "run", "--se"], {"--seed", "--seeds"}),
+        (["simcuda", "run", "--races", ""], {"log", "off", "count", "abort"}),
+        (["simcuda", "run", "prog"], {"program.py"}),
+    ],
+)
+def test_bash_completes(tmp_path, typed, offered):
+    (tmp_path / "program.py").touch()
+    words = " ".join(map(shlex.quote, typed))
+    asked = f"""
+        source /dev/stdin <<< "$({shlex.join([sys.executable, "-m", "simcuda"])} completion bash)"
+        COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}
+        function=$(complete -p simcuda | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+        $function simcuda {shlex.quote(typed[-1])} {shlex.quote(typed[-2])}
+        printf '%s\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", asked], capture_output=True, text=True, timeout=LIMIT, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert offered <= set(done.stdout.split()), done
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_can_read_their_scripts(tmp_path, shell):
+    script = command("completion", shell).stdout
+    assert "schedule" in script
+    (tmp_path / "script").write_text(script, encoding="utf-8")
+    done = subprocess.run([shell, "-n", tmp_path / "script"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_completion_without_shtab(monkeypatch, told):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    done = told("completion", "bash")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "simcuda completion: shtab is not installed: pip install 'simcuda[completion]'\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [(), ("config",), ("jump",), ("config", "--nothing")])

@@ -464,6 +464,7 @@ def test_a_failure_says_enough(outcomes):
     assert "schedule eager" in text
     assert "writes, on non-blocking stream" in text
     assert "record an event after operation" in text
+    assert re.search(r"cuStreamWaitEvent\(\S.*, event, 0\)\n", text)
     called = r"called at \S+ in call, from \S+ in work, from test_project\.py:\d+ in test_raced\n"
     assert len(set(re.findall(called, text))) == 2
     assert "again: pytest --simcuda-schedules=eager" in text

@@ -61,7 +61,8 @@ def _run(arguments):
     name = next((text for text in arguments if not text.startswith("-")), None)
     if name is not None and name not in COMMANDS:
         parser_of().error(_unknown(name))
-    options = parser_of(*([name] if name else COMMANDS)).parse_args(arguments)
+    names = [name] if name else [] if arguments == ["--version"] else COMMANDS
+    options = parser_of(*names).parse_args(arguments)
     return options.run(options)
 
 
