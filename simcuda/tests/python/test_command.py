@@ -264,7 +264,7 @@ def test_config(tmp_path):
 
 
 def test_seeds_tell_a_terminal_how_far_they_are(monkeypatch):
-    """After two seconds, of which this clock makes as many calls."""
+    """Every two seconds; this clock counts how often it is read."""
     end, terminal = pty.openpty()
     clock = itertools.count()
     monkeypatch.setattr(_run, "monotonic", lambda: next(clock))
@@ -276,7 +276,7 @@ def test_seeds_tell_a_terminal_how_far_they_are(monkeypatch):
     os.close(end)
     assert said == [
         "simcuda run: seed 3 of 6",
-        "simcuda run: seed 5 of 6",
+        "simcuda run: seed 6 of 6",
         "simcuda run: 6 seeds: no race, no failure",
     ]
 
