@@ -279,9 +279,8 @@ Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
   }
   if (list.bytes != dtype.itemsize) {
     judge.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, descr, kClause,
-                " adds up to %llu bytes, but typestr says %u: %s",
-                static_cast<unsigned long long>(list.bytes), dtype.itemsize,
-                Printed(descr).c_str());
+                ": expected fields of %u bytes, as typestr says, got %llu: %s", dtype.itemsize,
+                static_cast<unsigned long long>(list.bytes), Printed(descr).c_str());
     return {};
   }
   if (list.count == 1) {

@@ -100,7 +100,8 @@ int64_t *Reader::read_dims(const cai_value &value, int32_t entry, const char *ru
       continue;
     }
     if (dims[i] < lowest) {
-      values_.report_integer(item, entry, index, rule, "below 0");
+      values_.report_integer(item, entry, index, rule, "0 or more",
+                             "write how many elements the axis has");
       fine = false;
       if (!going_on()) return nullptr;
     }
@@ -112,35 +113,39 @@ bool Reader::read_form() noexcept {
   if (in_.dict.form == CAI_FORM_DICT) return true;
   if (in_.dict.form == CAI_FORM_DICT_SUBCLASS) {
     judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
-                    " is %s, of a subclass of dict", Printed(in_.dict).c_str());
+                    ": expected a dict, got %s, of a subclass: convert it by dict()",
+                    Printed(in_.dict).c_str());
     return true;
   }
   if (in_.dict.form == CAI_FORM_MAPPING) {
     judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
-                    " is %s, a mapping and not a dict", Printed(in_.dict).c_str());
+                    ": expected a dict, got %s, another mapping: convert it by dict()",
+                    Printed(in_.dict).c_str());
     return true;
   }
   judge_.error(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
-               " is %s, not a dict", Printed(in_.dict).c_str());
+               ": expected a dict, got %s: return a dict from the attribute",
+               Printed(in_.dict).c_str());
   return false;
 }
 
 void Reader::read_version() noexcept {
   if (in_.version.form == CAI_FORM_MISSING) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion,
-                 " is missing");
+                 ": expected 3, but it is missing: add 'version' to the dict");
     return;
   }
   int64_t version;
   if (!values_.read_signed(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, &version)) return;
   if (version < 0 || version > CAI_INTERFACE_VERSION) {
-    values_.report_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion,
-                           "not one of 0 to 3");
+    values_.report_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, "0 to 3",
+                           "describe the array by version 3");
     return;
   }
   if (version != CAI_INTERFACE_VERSION) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion,
-                    " is %d, an old version", static_cast<int>(version));
+                    ": expected 3, got %d, an old version: write 3, and say the stream",
+                    static_cast<int>(version));
   }
   array_.version = static_cast<uint32_t>(version);
 }
@@ -149,7 +154,7 @@ bool Reader::read_shape() noexcept {
   if (!values_.validate_tuple(in_.shape, CAI_ENTRY_SHAPE, clause::kShape)) return false;
   if (in_.shape.length > CAI_MAX_NDIM) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
-                 " has %u dimensions, more than %d: %s", in_.shape.length, CAI_MAX_NDIM,
+                 ": expected %d dimensions at most, got %u: %s", CAI_MAX_NDIM, in_.shape.length,
                  Printed(in_.shape).c_str());
     return false;
   }
@@ -163,32 +168,37 @@ bool Reader::read_shape() noexcept {
 bool Reader::read_typestr() noexcept {
   const cai_value &value = in_.typestr;
   if (value.form == CAI_FORM_MISSING) {
-    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " is missing");
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
+                 ": expected a string as '<f4', but it is missing: add 'typestr' to the dict");
     return false;
   }
   if ((value.form != CAI_FORM_TEXT && value.form != CAI_FORM_TEXT_SUBCLASS) ||
       (value.length && !value.text)) {
     judge_.error(CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
-                 " is %s, not a string", Printed(value).c_str());
+                 ": expected a string as '<f4', got %s", Printed(value).c_str());
     return false;
   }
   if (value.form == CAI_FORM_TEXT_SUBCLASS) {
     judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
-                    " %s is of a subclass of str", Printed(value).c_str());
+                    ": expected a str, got %s, of a subclass: convert it by str()",
+                    Printed(value).c_str());
   }
   const ParsedTypestr parsed = parse_typestr(value.length ? value.text : "", value.length);
   if (parsed.spelling == Spelling::wrong) {
-    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " %s %s",
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
+                 ": expected byte order, kind and size, as '<f4', got %s, which %s",
                  Printed(value).c_str(), parsed.fault);
     return false;
   }
   if (parsed.dtype.kind == 't' && !is_mask_) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
-                 " %s is of bits, which only a mask may be", Printed(value).c_str());
+                 ": expected whole bytes, got %s, which is of bits, which only a mask may be",
+                 Printed(value).c_str());
     return false;
   }
   if (parsed.spelling == Spelling::loose) {
-    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " %s %s",
+    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
+                    ": expected byte order, kind and size, as '<f4', got %s, which %s",
                     Printed(value).c_str(), parsed.fault);
   }
   array_.dtype = parsed.dtype;
@@ -222,12 +232,13 @@ bool Reader::read_strides() noexcept {
   if (!values_.validate_tuple(value, CAI_ENTRY_STRIDES, clause::kStrides)) return false;
   if (value.length != ndim) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
-                 " %s has %u items, but shape has %u", Printed(value).c_str(), value.length, ndim);
+                 ": expected %u items, as shape has, or None for C order, got %u: %s", ndim,
+                 value.length, Printed(value).c_str());
     return false;
   }
   if (array_.dtype.kind == 't') {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
-                 " %s is given in bytes, but the items are bits", Printed(value).c_str());
+                 ": expected None, as the items are bits, got %s in bytes", Printed(value).c_str());
     return false;
   }
   array_.strides = read_dims(value, CAI_ENTRY_STRIDES, clause::kStrides, INT64_MIN);
@@ -239,7 +250,7 @@ bool Reader::read_strides() noexcept {
       return false;
     case LayoutFault::strides:
       judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
-                   " %s reaches too far: the extent in bytes does not fit in 63 bits",
+                   ": expected an extent in bytes of 63 bits, got %s, which reaches too far",
                    Printed(value).c_str());
       return false;
     case LayoutFault::none:
@@ -250,7 +261,7 @@ bool Reader::read_strides() noexcept {
 
 void Reader::report_size() noexcept {
   judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
-               " %s is too large: the size in bytes does not fit in 63 bits",
+               ": expected a size in bytes of 63 bits, got %s, which is too large",
                Printed(in_.shape).c_str());
 }
 
@@ -258,20 +269,22 @@ void Reader::read_pointer(const cai_value &pointer, bool layout_known) noexcept 
   const bool empty = layout_known && extent_.empty();
   if (pointer.form == CAI_FORM_NONE && empty) {
     judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
-                    "[0] is None; without elements it is 0");
+                    "[0]: expected 0, as there are no elements, got None: write (0, False)");
     return;
   }
   uint64_t data;
   if (!values_.read_unsigned(pointer, CAI_ENTRY_DATA, 0, clause::kData, &data)) return;
   if (empty && data != 0) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
-                    "[0] is %s, though there are no elements", Printed(pointer).c_str());
+                    "[0]: expected 0, as there are no elements, got %s: write (0, False)",
+                    Printed(pointer).c_str());
     return;
   }
   if (!layout_known || empty) return;
   if (data == 0) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
-                 "[0] is 0, a null pointer, though there are elements");
+                 "[0]: expected an address, as there are elements, got 0, a null pointer: "
+                 "allocate first, or write an extent of 0");
     return;
   }
   if (extent_wraps(data, extent_)) {
@@ -289,12 +302,13 @@ void Reader::read_readonly(const cai_value &flag) noexcept {
   if (flag.form != CAI_FORM_BOOL) {
     const bool integer = flag.form == CAI_FORM_INT || flag.form == CAI_FORM_INDEX;
     if (!integer || flag.range != CAI_RANGE_INT64 || flag.integer > 1) {
-      judge_.error(CAI_ERR_TYPE, CAI_ENTRY_DATA, 1, flag, clause::kData, "[1] is %s, not a bool",
+      judge_.error(CAI_ERR_TYPE, CAI_ENTRY_DATA, 1, flag, clause::kData,
+                   "[1]: expected a bool, which says whether it is read-only, got %s",
                    Printed(flag).c_str());
       return;
     }
-    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_DATA, 1, flag, clause::kData, "[1] is %s, not a bool",
-                    Printed(flag).c_str());
+    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_DATA, 1, flag, clause::kData,
+                    "[1]: expected a bool, got %s: convert it by bool()", Printed(flag).c_str());
   }
   if (readonly) array_.flags |= CAI_FLAG_READONLY;
 }
@@ -304,8 +318,8 @@ void Reader::read_data(bool layout_known) noexcept {
   if (!values_.validate_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
   if (value.length != 2 || !value.items) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, -1, value, clause::kData,
-                 " %s has %u items, not a pointer and a flag", Printed(value).c_str(),
-                 value.length);
+                 ": expected a pointer and a flag, got %u items, %s: write (address, False)",
+                 value.length, Printed(value).c_str());
     return;
   }
   read_pointer(value.items[0], layout_known);
@@ -330,8 +344,10 @@ void Reader::read_stream() noexcept {
   uint64_t stream;
   if (!values_.read_unsigned(value, CAI_ENTRY_STREAM, -1, clause::kStream, &stream)) return;
   if (stream == 0) {
-    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_STREAM, -1, value, clause::kStream,
-                    " is 0, which is disallowed: it is read as 1, the legacy default stream");
+    judge_.lenience(
+        CAI_ERR_VALUE, CAI_ENTRY_STREAM, -1, value, clause::kStream,
+        ": expected None, 1, 2 or a handle, got 0, which is disallowed: write 1 for the "
+        "legacy default stream, as which it is read");
     stream = 1;
   }
   array_.stream = stream;
@@ -343,18 +359,20 @@ void Reader::read_mask() noexcept {
   if (value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) return;
   if (is_mask_) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask,
-                 " is %s: a mask has no mask", Printed(value).c_str());
+                 ": expected None, as a mask has no mask, got %s", Printed(value).c_str());
     return;
   }
   if (value.form != CAI_FORM_INTERFACE || !in_.mask_interface) {
     judge_.error(CAI_ERR_TYPE, CAI_ENTRY_MASK, -1, value, clause::kMask,
-                 " is %s, which has no interface", Printed(value).c_str());
+                 ": expected an object with an interface, got %s: wrap its dict in one",
+                 Printed(value).c_str());
     return;
   }
   const cai_interface &mask_in = *in_.mask_interface;
   if (mask_in.protocol != in_.protocol) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask,
-                 " %s is not of the same protocol", Printed(value).c_str());
+                 ": expected the array's own protocol, got %s, which is not of it",
+                 Printed(value).c_str());
     return;
   }
   auto *const mask = storage_.take<cai_array>(1);
@@ -371,14 +389,14 @@ void Reader::read_mask() noexcept {
   if (judge_.verdict() != before || mask->abi_major == 0) return;
   if (!can_be_mask(mask->dtype.kind)) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, mask_in.typestr, clause::kMask,
-                 " has typestr %s, whose elements are neither true nor false",
+                 ": expected elements that are true or false, as of '|b1', got typestr %s",
                  Printed(mask_in.typestr).c_str());
     return;
   }
   if (!broadcasts(mask->shape, mask->ndim, array_.shape, array_.ndim)) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, mask_in.shape, clause::kMask,
-                 " has shape %s, which does not broadcast to %s", Printed(mask_in.shape).c_str(),
-                 Printed(in_.shape).c_str());
+                 ": expected a shape that broadcasts to %s, got %s, which does not broadcast",
+                 Printed(in_.shape).c_str(), Printed(mask_in.shape).c_str());
     return;
   }
   if (mask->dtype.kind == 'f' || mask->dtype.kind == 'c') {
@@ -399,8 +417,8 @@ void Reader::read_offset() noexcept {
     values_.read_signed(value, CAI_ENTRY_OFFSET, -1, clause::kOffset, &none);
     return;
   }
-  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_OFFSET, -1, value, clause::kOffset, " is %s, not 0",
-               Printed(value).c_str());
+  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_OFFSET, -1, value, clause::kOffset,
+               ": expected 0, got %s: add it to the address in data", Printed(value).c_str());
 }
 
 void Reader::advise_alignment() noexcept {

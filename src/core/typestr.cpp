@@ -114,11 +114,12 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
   if (at != end && (*at == '<' || *at == '>' || *at == '|' || *at == '=')) order = *at++;
   if (at == end) return wrong("has no kind");
   dtype.kind = static_cast<uint8_t>(*at++);
-  if (dtype.kind == 'O') return wrong("is of Python's objects, which have no meaning for C");
+  if (dtype.kind == 'O')
+    return wrong("is of Python's objects, which have no meaning for C: copy them into numbers");
 
   bool has_zeros = false;
   uint32_t count = parse_count(at, end, &has_zeros);
-  if (count == 0) return wrong("is not a byte order, a kind and a size that fits in 32 bits");
+  if (count == 0) return wrong("has no size after its kind that fits in 32 bits");
   if (dtype.kind == 'U') {
     if (count > UINT32_MAX / kBytesPerCodePoint) return wrong("is too large");
     count *= kBytesPerCodePoint;

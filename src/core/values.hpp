@@ -33,9 +33,9 @@ class Values {
            accept_unusual_unsigned(value, entry, index, rule);
   }
 
-  // `why` follows the value.
+  // "shape[0]: expected 0 or more, got -1: ...", with `advice` at the end if there is any.
   void report_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
-                      const char *why) noexcept;
+                      const char *expected, const char *advice = nullptr) noexcept;
 
  private:
   [[gnu::cold]] bool validate_unusual_tuple(const cai_value &value, int32_t entry,

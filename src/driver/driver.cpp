@@ -33,12 +33,14 @@ class Loader {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library_) {
       // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps one per thread
-      throw Failure(CAI_ERR_DRIVER, {}, "no CUDA driver: %s", dlerror());
+      throw Failure(CAI_ERR_DRIVER, {},
+                    "no CUDA driver: %s: install NVIDIA's, of CUDA 12.0 or newer, or use simcuda",
+                    dlerror());
     }
     find_ = reinterpret_cast<GetProcAddress>(dlsym(library_, "cuGetProcAddress_v2"));
     if (!find_) {
       throw Failure(CAI_ERR_DRIVER, {},
-                    "the CUDA driver is too old: libcai needs that of CUDA 12.0");
+                    "expected a CUDA driver of 12.0 or newer, got one that is too old: update it");
     }
     out_.error_name = reinterpret_cast<GetErrorText>(find("cuGetErrorName", 6000));
     out_.error_text = reinterpret_cast<GetErrorText>(find("cuGetErrorString", 6000));
@@ -90,11 +92,16 @@ class Loader {
   [[noreturn]] void fail_initialisation(CUresult result) {
     const Where where{0, -1, result};
     if (result == error_no_device) {
-      throw Failure(CAI_ERR_DRIVER, where, "[cuInit] CUDA_ERROR_NO_DEVICE (100): no CUDA device");
+      throw Failure(
+          CAI_ERR_DRIVER, where,
+          "[cuInit] CUDA_ERROR_NO_DEVICE (100): no CUDA device: see what nvidia-smi lists, "
+          "and CUDA_VISIBLE_DEVICES");
     }
     if (result == error_stub_library) {
-      throw Failure(CAI_ERR_DRIVER, where,
-                    "[cuInit] CUDA_ERROR_STUB_LIBRARY (34): libcuda.so.1 is a stub, not a driver");
+      throw Failure(
+          CAI_ERR_DRIVER, where,
+          "[cuInit] CUDA_ERROR_STUB_LIBRARY (34): libcuda.so.1 is a stub, not a driver: take "
+          "the toolkit's folder stubs out of LD_LIBRARY_PATH");
     }
     const char *name = text(out_.error_name, result);
     throw Failure(CAI_ERR_DRIVER, where, "[cuInit] %s (%d): the CUDA driver%s does not start",

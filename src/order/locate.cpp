@@ -17,11 +17,11 @@ void require_bounds(const cai_location &where, uint64_t address, const cai_layou
   const uint64_t needed_below = uint64_t{0} - static_cast<uint64_t>(layout.lo);
   const uint64_t needed_above = static_cast<uint64_t>(layout.hi);
   if (needed_below <= below && needed_above <= above) return;
-  throw Failure(CAI_ERR_BOUNDS, {CAI_ENTRY_DATA},
-                "the array's bytes [0x%" PRIx64 ", 0x%" PRIx64 ") leave the allocation [0x%" PRIx64
-                ", 0x%" PRIx64 ")",
-                address - needed_below, address + needed_above, where.base,
-                where.base + where.size);
+  throw Failure(
+      CAI_ERR_BOUNDS, {CAI_ENTRY_DATA},
+      "data: expected bytes in the allocation [0x%" PRIx64 ", 0x%" PRIx64 "), got [0x%" PRIx64
+      ", 0x%" PRIx64 "), which leave the allocation: are the strides in bytes?",
+      where.base, where.base + where.size, address - needed_below, address + needed_above);
 }
 
 cai_location locate(const cai_array &array) {
@@ -43,7 +43,9 @@ cai_location locate(const cai_array &array) {
   session.finish();
   if (!pointer.known()) {
     throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_DATA},
-                  "data 0x%" PRIx64 " is not memory that the CUDA driver knows", array.data);
+                  "data: expected memory that the CUDA driver knows, got 0x%" PRIx64
+                  ", which is not: was it freed, or is it the host's?",
+                  array.data);
   }
   const bool on_host = pointer.memory_type == driver::memory_type_host;
   where.device_type = pointer.managed ? CAI_DEVICE_CUDA_MANAGED

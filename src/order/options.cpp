@@ -67,8 +67,10 @@ void require_access(uint32_t access, const char *name) {
 }
 
 void fail_write(int32_t index) {
-  throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA, index},
-                "data: the array is marked read-only, and CAI_ACCESS_WRITE asked for");
+  throw Failure(
+      CAI_ERR_VALUE, {CAI_ENTRY_DATA, index},
+      "data: expected memory that may be written, for CAI_ACCESS_WRITE, got an array that is "
+      "marked read-only: copy it, or ask for CAI_ACCESS_READ");
 }
 
 }  // namespace cai::order

@@ -236,29 +236,29 @@ static void test_values(void) {
   says(in, "'\\x01<\\xff\xc3\xa9\\x7f'");
   in = make_interface(&d);
   d.shape[1] = make_text("x");
-  says(in, "shape[1] is 'x', not an integer");
+  says(in, "shape[1]: expected an integer, got 'x'");
   in = make_interface(&d);
   d.shape[0] = make_text("x");
-  says(in, "shape[0] is 'x', not an integer");
+  says(in, "shape[0]: expected an integer, got 'x'");
   in = make_interface(&d);
   in->version = make_text("x");
-  says(in, "version is 'x', not an integer");
+  says(in, "version: expected an integer, got 'x'");
   in->version = make_form(CAI_FORM_DICT);
-  says(in, "version is a dict, not an integer");
+  says(in, "version: expected an integer, got a dict");
   in->version = make_form(CAI_FORM_DICT_SUBCLASS);
-  says(in, "version is a dict, not an integer");
+  says(in, "version: expected an integer, got a dict");
   /* As many items as are shown, one more, and as deep. */
   for (i = 0; i < 9; ++i) items[i] = make_int(i);
   in->version = make_items(CAI_FORM_TUPLE, items, 8);
-  says(in, "version is (0, 1, 2, 3, 4, 5, 6, 7), not an integer");
+  says(in, "version: expected an integer, got (0, 1, 2, 3, 4, 5, 6, 7)");
   in->version = make_items(CAI_FORM_LIST, items, 9);
-  says(in, "version is [0, 1, 2, 3, 4, 5, 6, 7, ...], not an integer");
+  says(in, "version: expected an integer, got [0, 1, 2, 3, 4, 5, 6, 7, ...]");
   nested[0] = make_items(CAI_FORM_TUPLE, items, 1);
   for (i = 1; i < 5; ++i) nested[i] = make_items(CAI_FORM_TUPLE, &nested[i - 1], 1);
   in->version = nested[3];
-  says(in, "version is ((((0,),),),), not an integer");
+  says(in, "version: expected an integer, got ((((0,),),),)");
   in->version = nested[4];
-  says(in, "version is (((((...),),),),), not an integer");
+  says(in, "version: expected an integer, got (((((...),),),),)");
 }
 
 /* Integers of 10 000 digits, tuples of a thousand, and the largest of all. */

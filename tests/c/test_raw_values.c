@@ -126,9 +126,10 @@ static void test_lists(void) {
   int i;
   descr_refused("|V8", TUPLE(TUPLE(TEXT("a"), TEXT("<i8"))), CAI_ERR_TYPE, -1, "not a list");
   descr_refused("|V8", UNREAD(CAI_FORM_LIST), CAI_ERR_VALUE, -1, "nested deeper than");
-  descr_refused("|V8", make_items(CAI_FORM_LIST, NULL, 0), CAI_ERR_VALUE, -1, "adds up to 0 bytes");
+  descr_refused("|V8", make_items(CAI_FORM_LIST, NULL, 0), CAI_ERR_VALUE, -1,
+                "expected fields of 8 bytes, as typestr says, got 0");
   descr_refused("|V9", LIST(TUPLE(TEXT("a"), TEXT("<i8"))), CAI_ERR_VALUE, -1,
-                "adds up to 8 bytes, but typestr says 9");
+                "expected fields of 9 bytes, as typestr says, got 8");
   descr_refused("|V8", LIST(TUPLE(TEXT("a"), TEXT("<i4")), TUPLE(TEXT("a"), TEXT("<f4"))),
                 CAI_ERR_VALUE, -1, "two fields named 'a'");
   descr_refused("|V8",
@@ -259,21 +260,21 @@ static void test_entries(void) {
           "the binding did not read");
   REFUSED(d.in.data = UNREAD(CAI_FORM_TUPLE), CAI_ERR_VALUE, CAI_ENTRY_DATA, -1, "(...)");
   REFUSED(d.in.typestr = make_bytes_of(CAI_FORM_TEXT, NULL, 3), CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1,
-          "not a string");
+          "typestr: expected a string as '<f4', got ");
   REFUSED(d.in.typestr = TEXT("|t1"), CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1,
           "is of bits, which only a mask may be");
   REFUSED(d.shape[0] = beyond, CAI_ERR_VALUE, CAI_ENTRY_SHAPE, 0, "more than 64 bits");
   REFUSED((d.shape[0] = INT(INT64_MAX), d.shape[1] = INT(INT64_MAX)), CAI_ERR_VALUE,
-          CAI_ENTRY_SHAPE, -1, "does not fit in 63 bits");
+          CAI_ENTRY_SHAPE, -1, "expected a size in bytes of 63 bits, got ");
   REFUSED((d.shape[0] = INT(INT64_MAX), d.in.strides = make_items(CAI_FORM_TUPLE, strides, 2)),
-          CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, "does not fit in 63 bits");
+          CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, "expected a size in bytes of 63 bits, got ");
   strides[0] = INT(INT64_MAX);
   REFUSED((d.shape[0] = INT(3), d.in.strides = make_items(CAI_FORM_TUPLE, strides, 2)),
           CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, "reaches too far");
   REFUSED(d.data[1] = make_form(CAI_FORM_FLOAT), CAI_ERR_TYPE, CAI_ENTRY_DATA, 1,
-          "data[1] is a float, not a bool");
+          "data[1]: expected a bool, which says whether it is read-only, got a float");
   REFUSED((d.data[1] = make_uint(many), d.data[1].form = CAI_FORM_INDEX), CAI_ERR_TYPE,
-          CAI_ENTRY_DATA, 1, "not a bool");
+          CAI_ENTRY_DATA, 1, "data[1]: expected a bool, ");
   REFUSED(d.data[0] = make_form(CAI_FORM_OBJECT), CAI_ERR_TYPE, CAI_ENTRY_DATA, 0, "an object");
 #undef REFUSED
 }
@@ -289,15 +290,18 @@ static void test_masks(void) {
     set;                                                      \
     refused(&d.in, status, CAI_ENTRY_MASK, -1, says);         \
   } while (0)
-  REFUSED(mask.in.protocol = CAI_PROTOCOL_HOST, CAI_ERR_VALUE, "is not of the same protocol");
-  REFUSED(mask.in.typestr = TEXT("|V1"), CAI_ERR_VALUE, "neither true nor false");
+  REFUSED(mask.in.protocol = CAI_PROTOCOL_HOST, CAI_ERR_VALUE,
+          "mask: expected the array's own protocol, got ");
+  REFUSED(mask.in.typestr = TEXT("|V1"), CAI_ERR_VALUE,
+          "expected elements that are true or false, as of '|b1', got typestr '|V1'");
   REFUSED(mask.in.shape.items = NULL, CAI_ERR_TYPE, "the binding did not read");
   REFUSED(mask.shape[1] = INT(2), CAI_ERR_VALUE, "does not broadcast");
   REFUSED((mask.in.typestr = TEXT("|t1"), mask.in.descr = LIST(TUPLE(TEXT("a"), TEXT("|u1")))),
           CAI_ERR_VALUE, "gives fields to a bit");
   REFUSED((mask.in.typestr = TEXT("|t1"), mask.in.strides = TUPLE(INT(3), INT(1))), CAI_ERR_VALUE,
-          "the items are bits");
-  REFUSED((mask.in.mask = one), CAI_ERR_VALUE, "mask: mask is 1: a mask has no mask");
+          "expected None, as the items are bits, got (3, 1) in bytes");
+  REFUSED((mask.in.mask = one), CAI_ERR_VALUE,
+          "mask: mask: expected None, as a mask has no mask, got 1");
 #undef REFUSED
 }
 
@@ -316,7 +320,7 @@ static void test_offsets(void) {
   CHECK(out.device_type == CAI_DEVICE_CPU && out.stream_kind == CAI_STREAM_NONE);
   for (i = 0; i < COUNT(refused_values); ++i) {
     d.in.offset = refused_values[i];
-    refused(&d.in, CAI_ERR_VALUE, CAI_ENTRY_OFFSET, -1, "not 0");
+    refused(&d.in, CAI_ERR_VALUE, CAI_ENTRY_OFFSET, -1, "offset: expected 0, got ");
   }
 }
 
@@ -480,7 +484,7 @@ static void test_loose_integers(void) {
   CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DATA, read_with(&d.in, CAI_STRICT, sizeof storage, &out));
   CHECK_OK(read_with(&d.in, CAI_LENIENT, sizeof storage, &out));
   d.data[0] = INT(-1), d.data[0].form = CAI_FORM_INDEX;
-  refused(&d.in, CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, "below 0");
+  refused(&d.in, CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, "data[0]: expected 0 or more, got -1");
 }
 
 /* Values within values are printed so deep, and no deeper. */

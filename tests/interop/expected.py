@@ -202,7 +202,7 @@ MPI_DICT = cells(
             "buffer is not contiguous"
         ),
         "big-endian": refused("with non-native byte order"),
-        "float8_e5m2": absent("typestr '<f1' is of no kind", "NumPy's typestr for it is no type's"),
+        "float8_e5m2": absent("got '<f1', which is of no kind", "NumPy's typestr for it is no type's"),
         "date": refused("invalid literal for int()", "mpi4py reads no times"),
         "structured": refused("ignoring 'descr' key", "mpi4py warns that it takes no notice of it"),
         MASKED: refused("cannot handle masked arrays"),
@@ -279,7 +279,7 @@ HOST = {
     ("NumPy", "gives", "its dict"): cells(
         {
             SUB_BYTE: AS_BYTES,
-            "float8_e5m2": refused("typestr '<f1' is of no kind and size that the text knows"),
+            "float8_e5m2": refused("got '<f1', which is of no kind and size that the text knows"),
             MASKED: MASK_LEFT_OUT,
             "objects": refused("typestr '|O'"),
         }

@@ -209,8 +209,8 @@ fixed = libcai.asarray(producer(data=(memory.value, True)))
 refused(libcai.InterfaceError, "read-only", fixed.used_on, s)
 fixed.used_on(s, access=None)
 fixed.reclaim(s)  # a producer may write what it has marked read-only for others
-refused(libcai.UseError, "access is 'both', and neither 'read' nor 'write'", x.reclaim, s, "both")
-refused(libcai.UseError, "access is 1", x.used_on, s, access=1)
+refused(libcai.UseError, "access: expected 'read' or 'write', got 'both'", x.reclaim, s, "both")
+refused(libcai.UseError, "access: expected 'read' or 'write', got 1", x.used_on, s, access=1)
 refused(libcai.InterfaceError, "stream -1 means no order", x.reclaim, -1)
 refused(libcai.InterfaceError, "stream 0 is ambiguous", x.publish, 0)
 refused(libcai.InterfaceTypeError, "stream None is ambiguous", x.publish, s, streams=[None])
@@ -271,14 +271,14 @@ def test_unknown_words(option, word):
 @pytest.mark.parametrize(
     ("access", "text"),
     [
-        (("read",), r"access is \('read',\), and has 1 words for 2 objects"),
-        (["read", "write", None], r"access is \['read', 'write', None\], and has 3 words for 2"),
-        ((), r"access is \(\), and has 0 words for 2"),
-        (("read", "reed"), r"access\[1\] is 'reed', and neither 'read' nor 'write'"),
-        ([1, "read"], r"access\[0\] is 1, and neither"),
-        (("read", ["write"]), r"access\[1\] is \['write'\], and neither"),
-        (iter(("read", "write")), r"access is <tuple_iterator .*>, and neither"),
-        ({"read": "write"}, "access is {'read': 'write'}, and neither"),
+        (("read",), r"access: expected 2 words, one for each object, got \('read',\)"),
+        (["read", "write", None], r"access: expected 2 words, .*, got \['read', 'write', None\]"),
+        ((), r"access: expected 2 words, .*, got \(\)"),
+        (("read", "reed"), r"access\[1\]: expected 'read' or 'write', got 'reed'"),
+        ([1, "read"], r"access\[0\]: expected 'read' or 'write', got 1"),
+        (("read", ["write"]), r"access\[1\]: expected .*, got \['write'\]"),
+        (iter(("read", "write")), r"access: expected .*, got <tuple_iterator .*>"),
+        ({"read": "write"}, "access: expected .*, got {'read': 'write'}"),
     ],
 )
 def test_no_words_for_each_object(access, text):

@@ -114,7 +114,7 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
     if format is None:
         raise BufferError(f"typestr: a buffer has no format for {self.typestr!r}")
     if flags & PyBUF_WRITABLE and self.readonly:
-        raise BufferError("data: the array is marked read-only")
+        raise BufferError("data: expected memory that may be written, got an array that is marked read-only")
     if not is_laid_out(&layout, flags):
         raise BufferError(f"strides: the array has {self.strides}, not those that were asked for")
     lend_memory(self)

@@ -199,7 +199,7 @@ cdef dict dict_without_stream(Array self):
 cdef dict dict_of_version(Array self, version):
     """The dict of any array, also of a masked array on the host."""
     if version not in (2, 3):
-        raise UseError(f"version is {shown(version)}, and neither 2 nor 3")
+        raise UseError(f"version: expected 2 or 3, got {shown(version)}")
     if version == 2:
         return dict_of_version_2(self)
     if self.array.device_type != CAI_DEVICE_CPU:
@@ -211,7 +211,7 @@ cdef dict dict_of_version_2(Array self):
     """The dict of version 2, which has no stream: it waits for pending work."""
     cdef Source source
     if self.array.device_type == CAI_DEVICE_CPU:
-        raise UseError("version is 2, and NumPy's dict has version 3 only")
+        raise UseError("version: expected 3, which is all that NumPy's dict has, got 2")
     must_be_there(self)
     wait_for_work(self)
     open_source(&source, self)

@@ -43,7 +43,7 @@ cdef uint32_t access_of(access, int index=-1) except? 99:
         if value is not None:
             return value
     name = "access" if index < 0 else f"access[{index}]"
-    raise UseError(f"{name} is {shown(access)}, and neither 'read' nor 'write'")
+    raise UseError(f"{name}: expected 'read' or 'write', got {shown(access)}")
 
 
 cdef bint resolved(stream, uint64_t *number) except -1:
@@ -204,7 +204,8 @@ cdef int keep_on(Array self, uint64_t stream, uint32_t access) except -1:
     if self.array.flags & CAI_FLAG_READONLY:
         if access == CAI_ACCESS_WRITE:
             raise InterfaceError(
-                "data: the array is marked read-only, and access 'write' asked for", "data",
+                "data: expected memory that may be written, for access 'write', got an array that is "
+                "marked read-only: copy it, or ask for access 'read'", "data",
                 status=CAI_ERR_VALUE)
         access = CAI_ACCESS_READ
     elif access == CAI_ACCESS_DEFAULT:

@@ -245,7 +245,7 @@ cdef int route_of(word) except -1:
     if word is None:
         return ROUTE_NONE
     if not isinstance(word, str) or word not in ROUTES:
-        raise UseError(f"route is {shown(word)}, and none of {', '.join(map(repr, ROUTES[1:]))}")
+        raise UseError(f"route: expected one of {', '.join(map(repr, ROUTES[1:]))}, got {shown(word)}")
     return ROUTES.index(word)
 
 

@@ -181,7 +181,7 @@ cdef class Use:
             return 0
         if len(access) != self.count:
             raise UseError(
-                f"access is {shown(access)}, and has {len(access)} words for {self.count} objects")
+                f"access: expected {self.count} words, one for each object, got {shown(access)}")
         self.accesses = <uint32_t *>PyMem_Malloc(max(self.count, 1) * sizeof(uint32_t))
         if self.accesses == NULL:
             raise MemoryError()
@@ -194,7 +194,7 @@ cdef class Use:
         value = ORDERS.get(order) if isinstance(order, str) else None
         if value is None:
             raise UseError(
-                f"order is {shown(order)}, and none of 'both', 'begin', 'end', 'none' and 'host'")
+                f"order: expected 'both', 'begin', 'end', 'none' or 'host', got {shown(order)}")
         if self.options.order == CAI_ORDER_BOTH:  # else the stream says that there is none
             self.options.order = value
         return 0
