@@ -365,7 +365,9 @@ def test_containers(request, bridges):
     for function, given in ((bridges.maybe, Cuda(7)), (bridges.many, [array, Cuda(7)])):
         with pytest.raises(
             TypeError if in_nanobind else libcai.InterfaceTypeError,
-            match="incompatible function arguments" if in_nanobind else "interface: expected a dict, got 7",
+            match="incompatible function arguments"
+            if in_nanobind
+            else "interface: expected a dict, got 7",
         ):
             function(given)
 

@@ -154,7 +154,7 @@ def test_routes(exporters):
         with pytest.raises(libcai.InterfaceTypeError, match=f"by route '{route}'"):
             libcai.asarray(both, route=route)
     for route in ("dict", 3, b"cuda"):
-        with pytest.raises(libcai.UseError, match="route: expected one of 'exchange', .*, got "):
+        with pytest.raises(libcai.UseError, match=r"route: expected one of 'exchange', .*, got "):
             libcai.asarray(both, route=route)
     assert libcai.asarray(producer()).route == "cuda"
     assert libcai.asarray(values()).route == "numpy"

@@ -141,7 +141,9 @@ def test_version_2_has_no_stream():
 def test_versions_that_are_not_written(version):
     with pytest.raises(libcai.UseError, match="version: expected 2 or 3, got "):
         libcai.asarray(producer()).to_interface(version=version)
-    with pytest.raises(libcai.UseError, match="version: expected 3, which is all that NumPy's dict has, got 2"):
+    with pytest.raises(
+        libcai.UseError, match="version: expected 3, which is all that NumPy's dict has, got 2"
+    ):
         libcai.asarray(np.ones(3)).to_interface(version=2)
 
 

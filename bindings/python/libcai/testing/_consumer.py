@@ -268,7 +268,9 @@ def check_consumer(consumer, /, *, refuses=(), cases=None):
         refuses = (refuses,)
     unknown = set(refuses) - WORDS
     if unknown:
-        raise ValueError(f"refuses: {sorted(unknown)[0]!r} is none of {', '.join(sorted(WORDS))}")
+        raise ValueError(
+            f"refuses: expected some of {', '.join(sorted(WORDS))}, got {sorted(unknown)[0]!r}"
+        )
     cuda = _driver.current()
     outcomes, problems = {}, []
     for case in consumer_cases() if cases is None else cases:
@@ -276,9 +278,9 @@ def check_consumer(consumer, /, *, refuses=(), cases=None):
         outcomes[case.id] = outcome
         problems += [f"{case.id}: {text}" for text in wrong]
     if "read" not in outcomes.values() and not problems:
-        problems.append("every array was refused")
+        problems.append("expected arrays that it reads, got none: every array was refused")
     if problems:
-        raise AssertionError("\n".join(["this is no good consumer", *problems]))
+        raise AssertionError("\n".join(["the consumer does not pass", *problems]))
     return outcomes
 
 
@@ -308,10 +310,13 @@ def _judge(cuda, consumer, case, may_refuse):
     memory.let_go()  # if the consumer has kept it
     cuda.cuCtxSynchronize()
     if memory.changed():
-        wrong.append("the consumer wrote to it")
+        wrong.append("expected the memory as it was, got it changed: the consumer wrote to it")
     found = cuda.races() - races
     if found:
-        wrong.append(f"{found} races (simcuda's report is on standard error)")
+        wrong.append(
+            f"expected no race, got {found} races (simcuda reports them on standard error): read "
+            "it inside `with libcai.use(array, stream=yours)`, or wait for the dict's stream first"
+        )
     memory.free()
     # What a consumer by libcai has put off may ask about the stream.
     libcai.drain(wait=True)
@@ -323,17 +328,23 @@ def _judge(cuda, consumer, case, may_refuse):
 def _compare(got, expected):
     if np.ma.isMaskedArray(expected):
         if not np.ma.isMaskedArray(got):
-            yield "its mask was dropped"
+            yield (
+                "expected a masked array, got one without: its mask was dropped: read the dict's "
+                "mask, or raise"
+            )
             return
         if (np.ma.getmaskarray(got) != np.ma.getmaskarray(expected)).any():
-            yield f"it has the mask {np.ma.getmaskarray(got)!r}"
+            yield (
+                f"expected the mask {np.ma.getmaskarray(expected)!r}, "
+                f"got {np.ma.getmaskarray(got)!r}"
+            )
         got, expected = got.filled(0), expected.filled(0)
     got = np.asarray(got)
     if got.shape != expected.shape:
-        yield f"it has the shape {got.shape}, not {expected.shape}"
+        yield f"expected the shape {expected.shape}, got {got.shape}"
     elif got.dtype != expected.dtype and not (
         expected.dtype.names and got.dtype == f"V{expected.itemsize}"  # descr is not for everybody
     ):
-        yield f"it has the type {got.dtype}, not {expected.dtype}"
+        yield f"expected the type {expected.dtype}, got {got.dtype}"
     elif got.tobytes() != expected.tobytes():
-        yield f"it is read as\n{got}\nand is\n{expected}"
+        yield f"expected\n{expected}\ngot\n{got}"

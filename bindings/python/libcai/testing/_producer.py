@@ -53,7 +53,7 @@ def check_producer(producer, /, *, driver=True):
     report = libcai.check(obj)
     problems = [str(finding) for finding in report.findings if finding.severity == "error"]
     if report.protocol != "__cuda_array_interface__":
-        problems.append(f"it exports {report.protocol}, and no __cuda_array_interface__")
+        problems.append(f"expected __cuda_array_interface__, got {report.protocol} alone")
     problems += _differences(obj)
     if not problems and driver:
         cuda = _driver.current()
@@ -67,12 +67,12 @@ def check_producer(producer, /, *, driver=True):
         found = cuda.races() - races
         if found:
             problems.append(
-                f"the array was read in the order that its stream asks for, and there were "
-                f"{found} races: work on it is pending elsewhere, or its memory is given up too "
-                "early (simcuda's report is on standard error)"
+                f"expected no race where a reader waits for the dict's stream, got {found} races "
+                "(simcuda reports them on standard error): put the stream with the pending work "
+                "into the dict, and free the memory after the array has gone"
             )
     if problems:
-        raise AssertionError("\n".join([f"{report.subject} is no good producer", *problems]))
+        raise AssertionError("\n".join([f"{report.subject} does not pass", *problems]))
     return report
 
 
@@ -107,14 +107,17 @@ def _read(cuda, array):
         for part in filter(None, (array, array.mask)):
             location = part.locate()
             if location.device_pointer == 0:
-                yield "data: the driver does not know this memory"
+                yield (
+                    f"data: expected memory that the driver knows, got {part.data:#x}: was it "
+                    "freed, or is it the host's?"
+                )
         with libcai.use(array, stream=stream):
             for part in filter(None, (array, array.mask)):
                 for address, size in _pieces(part):
                     cuda.cuMemcpyAsync(host.address, address, size, stream)
         cuda.cuStreamSynchronize(stream)
     except CudaError as error:
-        yield f"reading it failed: {error} (memory that was given up, or a stream that is none?)"
+        yield f"reading it failed: {error}: was the memory freed, or the stream destroyed?"
     finally:
         cuda.cuCtxSynchronize()
         cuda.cuStreamDestroy_v2(stream)
