@@ -72,7 +72,8 @@ Expected expected() {
   if (name == "none") return {0, "libcuda.so.1"};
   if (name == "stub" || name == "stub_of_functions") return {34, "CUDA_ERROR_STUB_LIBRARY"};
   if (name == "no_device") return {100, "CUDA_ERROR_NO_DEVICE"};
-  if (name == "old" || name == "v1") return {0, "expected a CUDA driver of 12.0 or newer, got one that is too old"};
+  if (name == "old" || name == "v1")
+    return {0, "expected a CUDA driver of 12.0 or newer, got one that is too old"};
   if (name == "missing") return {500, "cuEventRecord of CUDA 2.0"};
   if (name == "no_init") return {500, "cuInit"};
   if (name == "failing_named") {

@@ -80,6 +80,16 @@ static void two_streams(void) {
   fprintf(stderr, "handles %p %p\nline %d\n", one, two, first_line);
 }
 
+static void streams_of_one_place(void) {
+  USE_ALL;
+  CUdeviceptr data;
+  CUstream streams[2];
+  MUST(cuMemAlloc(&data, 256));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamCreate(&streams[i], NON_BLOCKING));
+  for (int i = 0; i < 2; ++i) MUST(cuMemsetD8Async(data, 1, 64, streams[i]));
+  fprintf(stderr, "handles %p %p\n", streams[0], streams[1]);
+}
+
 static void in_a_graph(void) {
   USE_MEMORY;
   USE_CAPTURE;
@@ -304,6 +314,14 @@ static void check_call_sites(void) {
              i ? ", event, 0)\n" : ")\n");
     MUST_BE(strstr(line, expected) != NULL && strstr(line, expected) < strchr(line, '\n'), 1);
   }
+  // Or by its handle, where the place would name both.
+  MUST_BE(run("log", streams_of_one_place), 0);
+  void *one = NULL, *two = NULL;
+  MUST_BE(sscanf(strstr(text, "handles "), "handles %p %p", &one, &two), 2);
+  snprintf(expected, sizeof expected, "cuEventRecord(event, non-blocking stream %p)\n", one);
+  SAYS(expected);
+  snprintf(expected, sizeof expected, "cuStreamWaitEvent(non-blocking stream %p, event, 0)\n", two);
+  SAYS(expected);
   MUST_BE(run("log", in_a_graph), 0);
   SAYS("simcuda:       node made at ");
   setenv("SIMCUDA_CALL_SITES", "0", 1);
