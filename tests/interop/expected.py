@@ -74,7 +74,7 @@ LAYOUTS = ("empty", "offset start", "read-only", "misaligned", *AXES, *STRIDED_R
 
 # ---- What libcai says
 
-NO_OBJECTS = {"objects": absent("typestr '|O'", "libcai has no arrays of Python's objects")}
+NO_OBJECTS = {"objects": absent("got '|O'", "libcai has no arrays of Python's objects")}
 # A dict has no name for these: as the text wants it, they cross as bytes.
 AS_BYTES = changed("type", "the dict has no name for the type: it says bytes")
 DICT_OUT = cells(NO_OBJECTS, {OF_ML_DTYPES: AS_BYTES})
@@ -283,7 +283,7 @@ HOST = {
             SUB_BYTE: AS_BYTES,
             "float8_e5m2": refused("got '<f1', which is of no kind and size that the text knows"),
             MASKED: MASK_LEFT_OUT,
-            "objects": refused("typestr '|O'"),
+            "objects": refused("got '|O'"),
         }
     ),
     ("NumPy", "gives", "`__dlpack__`"): cells(NUMPY_DLPACK, {MASKED: MASK_LEFT_OUT}),
@@ -381,7 +381,7 @@ GPU = {
             ),
             OF_ML_DTYPES: absent("cannot include dtype"),
             MASKED: absent("numba-cuda's arrays have no mask"),
-            "objects": refused("typestr '|O'"),
+            "objects": refused("got '|O'"),
         },
     ),
     ("numba-cuda", "takes", "`cuda.as_cuda_array`"): cells(
