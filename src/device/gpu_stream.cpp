@@ -79,8 +79,9 @@ HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*releas
     driver::CUdevice its = 0;
     session.in(stream.context, [&] { driver::call(session.cu.cuCtxGetDevice, &its); });
     if (its != mine.device) {
-      throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "stream 0x%" PRIx64 " is of gpu:%d, not %s",
-                    value, static_cast<int>(its), Text(device).text);
+      throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
+                    "stream: expected one of %s, got 0x%" PRIx64 ", which is of gpu:%d",
+                    Text(device).text, value, static_cast<int>(its));
     }
   }
   const std::uint64_t epoch = stream.context == mine.context ? mine.epoch : 0;

@@ -147,8 +147,9 @@ void note_epoch(cai_memory &memory, cai_device device) {
 device::HeldStream stream_or_current(cai_stream *stream, cai_device device) {
   if (!stream) return device::current_stream(device);
   if (device::same(stream->device, device)) return device::HeldStream::one_more(stream);
-  throw Failure(CAI_ERR_VALUE, {}, "the stream is one of %s, and the memory is to be on %s",
-                device::Text(stream->device).text, device::Text(device).text);
+  throw Failure(CAI_ERR_VALUE, {},
+                "expected a stream of %s, where the memory is to be, got one of %s",
+                device::Text(device).text, device::Text(stream->device).text);
 }
 
 cai_memory &require_live(cai_memory *memory) {
@@ -251,8 +252,8 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, so it has no stream");
   }
   if (!device::same(stream->device, memory.facts.device)) {
-    throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the memory on %s",
-                  device::Text(stream->device).text, device::Text(memory.facts.device).text);
+    throw Failure(CAI_ERR_DEVICE, {}, "expected a stream of %s, where the memory is, got one of %s",
+                  device::Text(memory.facts.device).text, device::Text(stream->device).text);
   }
   stream->require_alive();
   keep_old_stream(memory, stream);

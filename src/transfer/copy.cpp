@@ -93,9 +93,9 @@ void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
   if (has_no_elements(to)) return;
   const cai_device from_device = device_of(from), to_device = device_of(to);
   if (given && !can_copy(*given, from, from_device, to, to_device)) {
-    throw Failure(CAI_ERR_DEVICE, {}, "a stream of %s does not copy from %s to %s",
-                  device::Text(given->device).text, device::Text(from_device).text,
-                  device::Text(to_device).text);
+    throw Failure(CAI_ERR_DEVICE, {}, "expected a stream that copies from %s to %s, got one of %s",
+                  device::Text(from_device).text, device::Text(to_device).text,
+                  device::Text(given->device).text);
   }
   const device::HeldStream stream =
       given ? device::HeldStream::one_more(given)

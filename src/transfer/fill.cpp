@@ -37,8 +37,8 @@ device::HeldStream stream_for(const cai_array &array, cai_stream *given) {
   const cai_device device = device_of(array);
   if (!given) return device::current_stream(device);
   if (serves(*given, array, device)) return device::HeldStream::one_more(given);
-  throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the array on %s",
-                device::Text(given->device).text, device::Text(device).text);
+  throw Failure(CAI_ERR_DEVICE, {}, "expected a stream of %s, where the array is, got one of %s",
+                device::Text(device).text, device::Text(given->device).text);
 }
 
 }  // namespace

@@ -524,7 +524,7 @@ TEST_F(Refused, Streams) {
   const OwnStream theirs = make_stream(gpu1), ours = make_stream(gpu0);
   const OwnStream at_once = make_stream(cpu, CAI_MODE_SYNC);
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_memory_set_stream(memory, nullptr, error));
-  EXPECT_FAILS(CAI_ERR_DEVICE, "one of gpu:1, and the memory on gpu:0",
+  EXPECT_FAILS(CAI_ERR_DEVICE, "expected a stream of gpu:0, where the memory is, got one of gpu:1",
                cai_memory_set_stream(memory, theirs, error));
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_memory_record(memory, nullptr, error));
   ASSERT_OK(cai_memory_record(memory, at_once, error));  // whose work is done

@@ -91,7 +91,8 @@ cdef int raise_no_interface(PyObject *obj, int route) except -1:
             "interface", <object>obj)
     raise InterfaceTypeError(
         f"interface: a {name} object has neither {CUDA_NAME} nor {HOST_NAME}, and nothing of "
-        "DLPack's or the buffer protocol's", "interface", <object>obj)
+        "DLPack's or the buffer protocol's: pass an array, or a dict to from_interface()",
+        "interface", <object>obj)
 
 
 cdef int gather(Reading *r, int protocol) except -1:
