@@ -80,8 +80,8 @@ HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*releas
     session.in(stream.context, [&] { driver::call(session.cu.cuCtxGetDevice, &its); });
     if (its != mine.device) {
       throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
-                    "stream: expected one of %s, got 0x%" PRIx64 ", which is of gpu:%d",
-                    Text(device).text, value, static_cast<int>(its));
+                    "stream: expected one of %s, got one of gpu:%d, 0x%" PRIx64, Text(device).text,
+                    static_cast<int>(its), value);
     }
   }
   const std::uint64_t epoch = stream.context == mine.context ? mine.epoch : 0;

@@ -104,7 +104,12 @@ def test_what_is_like_a_dict(read, like):
     assert read(Cuda(value)).version == 0
     value = like(interface(mask=Cuda(like(interface(typestr="|b1"))), offset=5))
     assert read(Cuda(value)).mask
-    assert refused(read, Cuda(value), "interface", "another mapping", strict=True) is value
+    assert (
+        refused(
+            read, Cuda(value), "interface", "another mapping: convert it by dict()", strict=True
+        )
+        is value
+    )
     refused(read, Cuda(like(interface(shape=(2, -3)))), "shape")
     refused(read, Cuda(like({})), "version", "missing")
     host = interface(stream=-1, version=3)
