@@ -2,10 +2,12 @@
 """What `libcai check --as` says of other libraries: by rules of theirs, and by themselves."""
 
 import json
+import subprocess
 from importlib import metadata
+from pathlib import Path
 
 import pytest
-from helpers import ADDRESS, Cuda, interface
+from helpers import ADDRESS, LIMIT, ROOT, Cuda, interface
 from reading_cases import cases
 from simulation import run
 
@@ -119,3 +121,37 @@ def test_numba_refuses_what_is_said_of_it():
 
 def test_the_version_is_the_one_that_is_tested():
     assert metadata.version("numba-cuda") == _readers.READERS["numba"].version
+
+
+# ---- PyTorch itself, as far as it goes without a driver ------------------------------------------
+
+ASKED_OF_PYTORCH = f"""
+import json, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import torch
+from helpers import ADDRESS, Cuda
+from reading_cases import cases
+
+refused = []
+for name, (given, _) in cases(ADDRESS).items():
+    try:
+        torch.as_tensor(Cuda(given), device="cuda")
+    except Exception as error:
+        if "NVIDIA driver" not in str(error):  # all has been read by then
+            refused.append(name)
+print(json.dumps([torch.__version__, refused]))
+"""
+
+
+@pytest.mark.long
+def test_pytorch_refuses_what_is_said_of_it():
+    python = ROOT / ".venv-frameworks/bin/python"
+    done = subprocess.run(
+        [python, "-c", ASKED_OF_PYTORCH], capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stderr
+    version, refused = json.loads(done.stdout.splitlines()[-1])
+    assert version.partition("+")[0] == _readers.READERS["torch"].version
+    said = {name for name, (_, who) in CASES.items() if "torch" in who.split()}
+    # No driver, no look at the address.
+    assert set(refused) == said - {"a pointer below 0"}
