@@ -26,12 +26,12 @@ EXAMPLES = (
 )
 
 STATUS = """Exit status: the program's own; if that is 0, 66 if the program or a child process of
-it raced, or something was found inside a kernel, and 67 if they made no call of the driver, but to
-load it; 127 if there is no program of that name, and 126 if it cannot be run, as in a shell; 2 for
-a wrong option. Other settings are environment variables: SIMCUDA_CHECK, SIMCUDA_CALL_SITES,
-SIMCUDA_KERNEL_LIMIT, SIMCUDA_KERNEL_THREADS, SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
-SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_STALE_HANDLES,
-SIMCUDA_BANNER."""
+it raced, something was found inside a kernel, or a destroyed stream or event was used, and 67 if
+they made no call of the driver, but to load it; 127 if there is no program of that name, and 126 if
+it cannot be run, as in a shell; 2 for a wrong option. Other settings are environment variables:
+SIMCUDA_CHECK, SIMCUDA_CALL_SITES, SIMCUDA_KERNEL_LIMIT, SIMCUDA_KERNEL_THREADS, SIMCUDA_QUIET_MS,
+SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES,
+SIMCUDA_STALE_HANDLES, SIMCUDA_BANNER."""
 
 NOT_STARTED = (126, 127)
 SECONDS = 2  # what takes longer says how far it is
@@ -203,7 +203,7 @@ def _run_seeds(command, options):
             continue
         if status not in NOT_STARTED:
             _say(options, f"simcuda: {total}")
-        raced = "raced, or went wrong inside a kernel"
+        raced = "raced, went wrong inside a kernel, or used a destroyed stream or event"
         what = raced if status == _library.RACED else f"ended with {status}"
         again = ["simcuda", "run", f"--seed={seed}", *_repeated(options), *options.program]
         print(

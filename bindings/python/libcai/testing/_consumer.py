@@ -146,8 +146,8 @@ class _Exporter:
 class _Memory:
     """An array's memory, filled on a stream, and freed in that stream's order.
 
-    A consumer that reads it without waiting for that stream, or still reads it when it has been given up,
-    reads something else, and races.
+    A consumer that reads it without waiting for that stream, or still reads it when it has been
+    given up, reads something else, and races.
     """
 
     def __init__(self, cuda, case, content, stream):
