@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs of docs/order.rst share: streams, arrays, and work for a GPU. The driver's
+// What the programs of docs/reference/order.rst share: streams, arrays, and work for a GPU. The driver's
 // calls are found in libcuda.so.1, so that no CUDA is needed to compile them; a fill and a copy
 // stand for kernels. On simcuda done() prints what was recorded and waited for.
 #ifndef WORK_H

@@ -82,7 +82,7 @@ def libcai(folder):
 
 
 def order_programs():
-    """What this suite has, and what docs/order.rst shows."""
+    """What this suite has, and what docs/reference/order.rst shows."""
     return sorted(HERE.glob("order_*.c")) + sorted((ROOT / "examples/order").glob("*.c"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the programs that docs/order.rst shows, on simcuda, strictly.
+"""Runs the programs that docs/reference/order.rst shows, on simcuda, strictly.
 
 usage: check_programs.py (once | seeds) ROOT BUILT
 
@@ -80,9 +80,9 @@ def counts_of(source):
 def check_page(tap, page, sources, built):
     text = page.read_text()
     for source in sources:
-        shown = f".. literalinclude:: ../examples/order/{source.name}\n"
+        shown = f".. literalinclude:: ../../examples/order/{source.name}\n"
         tap.check(text.count(shown) == 1, f"the page shows {source.name}")
-    tap.check(text.count("../examples/order/") == len(sources), "and no other")
+    tap.check(text.count("../../examples/order/") == len(sources), "and no other")
     counted = set(start(built / "table").stdout.splitlines())
     told = {f"{what}: {begin}, {end}" for what, begin, end in ROW.findall(text)}
     tap.check(
@@ -96,7 +96,7 @@ def main():
     tap = Tap()
     if which == "once":
         check_once(tap, sources, built)
-        check_page(tap, root / "docs/order.rst", sources, built)
+        check_page(tap, root / "docs/reference/order.rst", sources, built)
     else:
         check_seeds(tap, sources, built)
     tap.finish()

@@ -347,7 +347,7 @@ def test_pack_works_in_the_context_of_the_memory(pack, schedule):
 
 
 def test_cpp(tmp_path):
-    """That of docs/cpp.rst, which includes the file."""
+    """That of docs/howto/cpp.rst, which includes the file."""
     compile_example(tmp_path, "cpp.cpp")
     lines = run(tmp_path / "a").splitlines()
     assert lines[0] == "launch: data 0x7f000000031c, 50 elements, 1600 bytes apart, times 2"
@@ -357,7 +357,7 @@ def test_cpp(tmp_path):
 
 
 def test_exchange(tmp_path):
-    """That of docs/exchange.rst: on the host, and with no driver."""
+    """That of docs/howto/exchange.rst: on the host, and with no driver."""
     compile_example(tmp_path, "exchange.c")
     assert run(tmp_path / "a") == "format f, 6 elements, the last is 2.5\n"
 

@@ -632,7 +632,7 @@ assert done == []
 
 @pytest.mark.parametrize("device", ["cpu", "gpu:0"])
 def test_who_is_told_of_a_failure(device):
-    """As Stream's docstring and docs/python.rst have it."""
+    """As Stream's docstring and docs/howto/python.rst have it."""
     run(
         f"""
 import threading, time, weakref

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/testing.rst shows: the checks pass, and find what is wrong."""
+"""What docs/howto/testing.rst shows: the checks pass, and find what is wrong."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from helpers import LIMIT, ROOT
 pytestmark = pytest.mark.slow
 
 KIT = ROOT / "examples/kit"
-PAGE = (ROOT / "docs/testing.rst").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/howto/testing.rst").read_text(encoding="utf-8")
 
 # The checks collect garbage after each array, and Numba is large.
 FROZEN = """
@@ -85,5 +85,5 @@ def test_a_consumer_that_does_not_wait_is_found(run, tmp_path):
 
 
 def test_the_page_shows_these_files():
-    shown = set(re.findall(r"literalinclude:: \.\./examples/kit/(\S+)", PAGE))
+    shown = set(re.findall(r"literalinclude:: \.\./\.\./examples/kit/(\S+)", PAGE))
     assert shown == {file.name for file in KIT.iterdir() if file.is_file()} - {"README.md"}

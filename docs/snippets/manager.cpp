@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A library that exports a manager, as docs/howto/cpp.rst shows it.
+#include <cai/manager.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+class telling {
+ public:
+  static constexpr const char *name = "telling";
+
+  telling(cai::device, cai::manager upstream) : upstream_(std::move(upstream)) {}
+
+  cai_block memalloc(std::uint64_t size, std::uint64_t align, std::uint32_t kind,
+                     std::uint64_t stream) {
+    return upstream_.alloc(size, align, kind, stream);
+  }
+  void memfree(const cai_block &block, std::uint64_t stream) {
+    upstream_.free(block, CAI_KIND_DEFAULT, stream);
+  }
+
+ private:
+  cai::manager upstream_;
+};
+
+}  // namespace
+
+// [export
+extern "C" const cai_manager_table cai_manager_table_export = cai::manager_table_for<telling>();
+// export]
