@@ -397,8 +397,8 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *                        | wait                       record |
  *     C  ----------------+--[ kernels that read x ]----------+----------------------->
  *
- * docs/reference/order.rst has the rules, five for consumers and five for producers, what happens to each
- * kind of array, and ten programs. */
+ * docs/reference/order.rst has the rules, five for consumers and five for producers, what happens
+ * to each kind of array, and ten programs. */
 
 /** Values of cai_use_options.order. Since 0.1. */
 enum {

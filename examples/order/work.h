@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs of docs/reference/order.rst share: streams, arrays, and work for a GPU. The driver's
-// calls are found in libcuda.so.1, so that no CUDA is needed to compile them; a fill and a copy
-// stand for kernels. On simcuda done() prints what was recorded and waited for.
+// What the programs of docs/reference/order.rst share: streams, arrays, and work for a GPU. The
+// driver's calls are found in libcuda.so.1, so that no CUDA is needed to compile them; a fill and a
+// copy stand for kernels. On simcuda done() prints what was recorded and waited for.
 #ifndef WORK_H
 #define WORK_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one use costs, for each row of the table in docs/reference/order.rst: event records and stream waits
-// at its beginning, and at its end.
+// What one use costs, for each row of the table in docs/reference/order.rst: event records and
+// stream waits at its beginning, and at its end.
 #include "../../examples/order/work.h"
 
 static int count(const char *name) {

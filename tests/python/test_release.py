@@ -86,7 +86,10 @@ def test_the_address_is_written_wherever_it_belongs(tree):
     for crate in ("libcai", "libcai-sys"):
         package = tomllib.loads((crates / crate / "Cargo.toml").read_text())["package"]
         assert package["repository"] == {"workspace": True}
-    for name, target in (("README.md", "docs/order.rst"), ("simcuda/README.md", "docs/races.md")):
+    for name, target in (
+        ("README.md", "docs/reference/order.rst"),
+        ("simcuda/README.md", "docs/races.md"),
+    ):
         folder = name.removesuffix("README.md")
         text = (tree / name).read_text()
         assert f"]({ADDRESS}/blob/HEAD/{folder}{target})" in text

@@ -112,6 +112,6 @@ def test_the_page_names_the_markers_arguments():
 def test_every_link_of_the_documents_leads_somewhere():
     for page in [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            # With an address before it once libcai's tools/release has written that.
+            # A release's README has the repository's address before it.
             path = re.sub(r"^https://.*?/blob/HEAD/simcuda/", "", target)
             assert (page.parent / path).exists(), (page.name, target)

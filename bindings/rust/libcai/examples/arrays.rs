@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What docs/rust.rst shows; without a GPU: `simcuda/sim cargo run --example arrays`
+//! What docs/howto/rust.rst shows; without a GPU: `simcuda/sim cargo run --example arrays`
 
 use libcai::memory::{self, Memory, Request};
 use libcai::{Array, ArrayBuilder, DType, Device, DeviceType, Pending, Result, Stream, index};
