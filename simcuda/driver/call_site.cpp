@@ -93,6 +93,12 @@ Addresses native_addresses() {
   return walk.found;
 }
 
+// A library may have been loaded by a path that begins at the folder that was current.
+std::string absolute(const char *file) {
+  char path[PATH_MAX];
+  return *file != '/' && realpath(file, path) ? path : file;
+}
+
 std::vector<Frame> frames_at(const Addresses &addresses) {
   std::vector<Frame> frames;
   for (const std::uintptr_t address : addresses) {
@@ -101,7 +107,7 @@ std::vector<Frame> frames_at(const Addresses &addresses) {
     Frame frame{"?", address, ""};
     if (dladdr1(reinterpret_cast<void *>(address), &info, reinterpret_cast<void **>(&map),
                 RTLD_DL_LINKMAP)) {
-      frame.file = *map->l_name ? map->l_name : program();  // whose own entry has no name
+      frame.file = *map->l_name ? absolute(map->l_name) : program();  // whose own entry has no name
       frame.place -= map->l_addr;
       frame.function = info.dli_sname ? info.dli_sname : "";
     }

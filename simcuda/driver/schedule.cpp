@@ -4,12 +4,14 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <system_error>
 #include <thread>
 
 #include "call.h"
+#include "stand_in.h"
 #include "tally.h"
 
 namespace simcuda {
@@ -250,10 +252,12 @@ void Schedule::finish(const std::vector<OperationPtr> &operations, Lock &lock) {
   busy_after(operations, UINT64_MAX);
   demand(operations);
   auto next = operations.begin();  // those before it are done
-  done_.wait(lock, [&] {
+  const auto all_done = [&] {
     next = std::find_if_not(next, operations.end(), is_done);
     return next == operations.end();
-  });
+  };
+  const std::chrono::seconds long_time(5);
+  while (!done_.wait_for(lock, long_time, all_done)) say_what_stands_in();
 }
 
 bool Schedule::query(const std::vector<OperationPtr> &operations, Lock &lock) {

@@ -2,6 +2,8 @@
 #include "stand_in.h"
 
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "call.h"
 #include "check_report.h"
@@ -16,7 +18,30 @@ StandIn *&running() {
   return here;
 }
 
+// With the simulator's lock: those that have begun and not returned, and whether that was said.
+std::map<const StandIn *, bool> &all_running() {
+  static auto *all = new std::map<const StandIn *, bool>;
+  return *all;
+}
+
+void note_running(const StandIn &stand_in, bool is_running) {
+  Lock lock(simulator_mutex());
+  if (is_running)
+    all_running().emplace(&stand_in, false);
+  else
+    all_running().erase(&stand_in);
+}
+
 }  // namespace
+
+void say_what_stands_in() {
+  for (auto &[stand_in, is_said] : all_running()) {
+    if (std::exchange(is_said, true)) continue;
+    say("simcuda: kernel " + stand_in->name() +
+        ": a call waits for its stand-in. If that is Python's, " +
+        "it needs the GIL: release it around calls of the driver (docs/kernels.md)\n");
+  }
+}
 
 std::shared_ptr<LaunchWork> StandIn::again() const {
   return std::shared_ptr<StandIn>(new StandIn(static_cast<const LaunchWork &>(*this)));
@@ -26,17 +51,24 @@ void StandIn::run(const Operation &operation) {
   operation_ = &operation;
   const simcuda_launch seen = launch_as_seen(*launch_);
   running() = this;
+  note_running(*this, true);
   const CUresult result = launch_->code->stand_in(&seen, launch_->code->data);
+  note_running(*this, false);
   running() = nullptr;
-  if (result_ == CUDA_SUCCESS) result_ = result;
+  if (result_ != CUDA_SUCCESS || result == CUDA_SUCCESS) return;
+  result_ = result;
+  tell_fault("Kernel " + name() + ": its stand-in failed: it returned " + std::to_string(result),
+             operation);
 }
 
 void *StandIn::use(std::uint64_t address, std::uint64_t size, bool write) {
+  static std::byte nothing;
+  if (size == 0) return &nothing;
   Lock lock(simulator_mutex());
   auto [allocation, history] = seen_at(address);
   const std::uint64_t begin = allocation ? address - allocation->device_address() : 0;
-  if (size == 0 || !allocation || size > allocation->size - begin ||
-      (write && allocation->constant) || !in_reach(*launch_->context, *allocation)) {
+  if (!allocation || size > allocation->size - begin || (write && allocation->constant) ||
+      !in_reach(*launch_->context, *allocation)) {
     const std::string why = describe_unusable(address);
     lock.unlock();
     tell_fault("Kernel " + name() + ": its stand-in " + (write ? "writes " : "reads ") +

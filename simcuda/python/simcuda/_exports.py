@@ -2,6 +2,7 @@
 """What simcuda's libcuda.so.1 exports beside CUDA's driver interface, for a test in Python."""
 
 import ctypes
+import inspect
 import struct
 import traceback
 
@@ -90,10 +91,12 @@ class Launch:
 
     def _use(self, address, size, *, write):
         _number("address", address, 0, _MOST)
-        _number("size", size, 1, _MOST)
+        _number("size", size, 0, _MOST)
         found = self._library.simcuda_use(address, size, write)
         if not found:
             raise ValueError(f"there are no {size} bytes of memory at {address:#x}")
+        if size == 0:
+            return memoryview(bytearray())
         return memoryview((ctypes.c_ubyte * size).from_address(found)).cast("B")
 
 
@@ -202,10 +205,13 @@ class Exports:
         `name` is the image's own, as a compiler mangled it. `arguments` has a letter of `struct`'s
         for each: ``"PPfi"``. The function gets a `Launch` and the arguments' values. It runs at the
         launch's place in stream order, on a thread of the driver's, and may not call CUDA. What it
-        raises is printed, and ends the context with 719, as a kernel that fails does.
+        raises is printed and a finding, and ends the context with 719, as a kernel that fails does.
+        It needs the GIL: a call of the driver that keeps the GIL and waits for it waits for ever.
 
         Raises
         ------
+        TypeError
+            If the function is not callable, or a generator's or a coroutine's.
         ValueError
             If there is no name, or a letter is not one of a number: ``"l"`` and the like, whose
             size depends on the platform, are not taken.
@@ -216,6 +222,8 @@ class Exports:
         sizes = [struct.calcsize(form) for form in formats]
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function!r} would not run when it is called")
 
         def run(launch, _data):
             try:

@@ -169,8 +169,14 @@ def run(options):
 
 def _check_outputs(options):
     """Raises OSError or ValueError, before the program runs, if nothing could be shown of it."""
-    for path in filter(None, (options.report, options.trace)):
-        path.open("ab").close()
+    for path, begin in ((options.report, b"<!doctype html"), (options.trace, b"{")):
+        if path is None:
+            continue
+        with path.open("a+b") as file:
+            file.seek(0)
+            found = file.read(len(begin))
+        if found and not found.startswith(begin):
+            raise ValueError(f"{path} is another file already: it is not overwritten")
         if (options.races or os.environ.get("SIMCUDA_RACES")) == "off":
             raise ValueError("--report and --trace show order, which --races=off does not look for")
 

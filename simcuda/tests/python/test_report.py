@@ -303,11 +303,14 @@ def test_a_disk_that_is_full(shown, monkeypatch, room):
     [
         (["--report=no/such/folder/page.html"], "no/such/folder/page.html"),
         (["--trace=."], "'.'"),
+        (["--report=other"], "other is another file already"),
         (["--report=page.html", "--races=off"], "--races=off"),
     ],
 )
 def test_what_cannot_be_shown_does_not_run(tmp_path, options, told):
+    (tmp_path / "other").write_text("not a page")
     done = run(*options, "touch", "ran", cwd=tmp_path)
+    assert (tmp_path / "other").read_text() == "not a page"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("simcuda run: ")
     assert told in done.stderr

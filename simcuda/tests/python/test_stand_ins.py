@@ -174,9 +174,13 @@ def calls(launch, to, n):
 sim.stand_in("add", "PI", calls)
 launch(kernel(), one, data, ctypes.c_uint32(0))
 assert cuda.cuCtxSynchronize() == 719
-"""
+assert sim.findings() == 1
+""",
+        status=66,
     )
     assert "RuntimeError: what went wrong" in done.stderr
+    assert "simcuda: fault: Kernel add: its stand-in failed: it returned 719" in done.stderr
+    assert "simcuda:   as operation 1" in done.stderr
     done = run(
         begins
         + """
@@ -189,6 +193,50 @@ for wrong in ("", "P"), ("a\\nb", "P"), ("a", "!"), ("a", "x"), ("a", "s"), ("a"
     except ValueError:
         continue
     raise SystemExit(wrong)
+def later(launch, to):
+    yield
+try:
+    sim.stand_in("add", "P", later)
+except TypeError as error:
+    assert "would not run" in str(error)
+else:
+    raise SystemExit("a generator function was taken")
 """
     )
     assert "'add' has other arguments than the image's" in done.stderr
+
+
+def test_nothing_may_be_used(run):
+    """0 bytes, as a kernel of no elements does: neither a use nor a fault."""
+    run(
+        """
+def nothing(launch, to, n):
+    assert bytes(launch.writes(to, 4 * n)) == bytes(launch.reads(0, 0)) == b""
+sim.stand_in("add", "PI", nothing)
+kernel = new("cuModuleGetFunction", new("cuModuleLoadData", PTX), b"add")
+launch(kernel, one, data, ctypes.c_uint32(0))
+call("cuCtxSynchronize")
+assert (sim.findings(), sim.races()) == (0, 0)
+"""
+    )
+
+
+def test_a_call_that_keeps_the_gil_is_said_to_wait(tmp_path):
+    """As an extension's would that does not release it: it waits for ever, but not in silence."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        CLIENT
+        + """
+sim.stand_in("add", "PI", add)
+kernel = new("cuModuleGetFunction", new("cuModuleLoadData", PTX), b"add")
+launch(kernel, one, data, ctypes.c_uint32(1))
+ctypes.PyDLL("libcuda.so.1").cuCtxSynchronize()
+"""
+    )
+    with subprocess.Popen(
+        [*COMMAND, sys.executable, program], stderr=subprocess.PIPE, text=True
+    ) as process:
+        said = process.stderr.readline()
+        process.kill()
+    assert "kernel add: a call waits for its stand-in" in said
+    assert "release it around calls of the driver" in said
