@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <csignal>
 #include <system_error>
 #include <thread>
@@ -15,6 +16,8 @@ namespace cai::device {
 namespace {
 
 constinit thread_local const Queue *here = nullptr;
+constinit thread_local std::uint64_t running = 0;  // the ticket of its task
+constinit std::atomic<std::uint64_t> tickets{0};
 
 [[noreturn]] void fail_in_child() {
   throw Failure(CAI_ERR_STATE, {},
@@ -60,8 +63,11 @@ std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
+    last->ticket = tickets.fetch_add(1, std::memory_order_acq_rel) + 1;
     (last_ ? last_->next : first_) = last;
     last_ = last;
+    (newest_ ? newest_->later : oldest_) = last;
+    newest_ = last;
     number = pushed_.load(std::memory_order_relaxed) + 1;
     pushed_.store(number, std::memory_order_release);
     wake = std::exchange(sleeping_, false);
@@ -76,8 +82,17 @@ bool Queue::is_over(std::uint64_t number) const noexcept {
 
 void Queue::wait_for(std::uint64_t number) {
   if (is_here()) return;
+  // What was queued after the work of this thread comes after it, and may be waiting for it.
+  if (here) number = std::min(number, last_before(running));
   wait_until_done(number);
   failures.raise();
+}
+
+std::uint64_t Queue::last_before(std::uint64_t ticket) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t number = finished_.load(std::memory_order_acquire);
+  for (const Task *task = oldest_; task && task->ticket < ticket; task = task->later) ++number;
+  return number;
 }
 
 void Queue::wait_until_done(std::uint64_t number) const {
@@ -130,8 +145,13 @@ Task *Queue::take() {
 
 void Queue::finish(Task *task) noexcept {
   if (task->done) task->done(task->context);
+  {
+    const std::lock_guard lock(mutex_);
+    oldest_ = task->later;
+    if (!oldest_) newest_ = nullptr;
+    finished_.fetch_add(1, std::memory_order_release);
+  }
   delete task;
-  finished_.fetch_add(1, std::memory_order_release);
   finished_.notify_all();
 }
 
@@ -156,6 +176,7 @@ void Queue::work() noexcept {
   while (Task *rest = take()) {
     while (Task *const task = rest) {
       rest = task->next;
+      running = task->ticket;
       const std::optional<cai_error> failure = run(task->work, task->context);
       if (failure) rest = note(*failure, rest);
       finish(task);

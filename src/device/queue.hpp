@@ -18,6 +18,8 @@ struct Task {
   void (*done)(void *context);  // after the work, or in its place; may be null
   void *context;
   Task *next = nullptr;
+  std::uint64_t ticket = 0;  // in the order of all queues
+  Task *later = nullptr;     // the next one of the queue that has not finished
 };
 
 class Queue final : public order::HostQueue {
@@ -52,15 +54,19 @@ class Queue final : public order::HostQueue {
     return finished_.load(std::memory_order_acquire) >= number;
   }
   void wait_until_done(std::uint64_t number) const;
+  // The number of the last task that was queued before the ticket.
+  std::uint64_t last_before(std::uint64_t ticket) noexcept;
   void work() noexcept;
   Task *take();
   void finish(Task *task) noexcept;
   Task *note(const cai_error &error, Task *rest) noexcept;
 
-  std::mutex mutex_;  // for the list
+  std::mutex mutex_;  // for the lists
   std::condition_variable arrived_;
   Task *first_ = nullptr;
   Task *last_ = nullptr;
+  Task *oldest_ = nullptr;  // of those that have not finished
+  Task *newest_ = nullptr;
   bool sleeping_ = false;
   bool closed_ = false;
   std::atomic<std::uint64_t> pushed_{0};

@@ -306,6 +306,37 @@ TEST(HostWork, KeepsMemoryThatIsFreed) {
   }
 }
 
+// Work that reads memory does not wait for work that was queued after it, and waits for it.
+TEST(HostWork, DoesNotWaitForWhatComesAfterIt) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const OwnStream reader = make_stream(cpu), writer = make_stream(cpu);
+  struct Reading {
+    const cai_array *array;
+    std::atomic<bool> is_held{true};
+    unsigned char found = 0;
+  } reading{x};
+  const auto read = [](void *context, cai_error *problem) -> cai_status {
+    auto &it = *static_cast<Reading *>(context);
+    it.is_held.wait(true);
+    const std::int64_t first = 0;
+    return cai_array_item(it.array, &first, &it.found, problem);
+  };
+  ASSERT_OK(cai_array_fill(x, &seven, writer, error));  // which it waits for
+  ASSERT_OK(cai_stream_enqueue(reader, read, nullptr, &reading, error));
+  ASSERT_OK(cai_memory_record(memory, reader, error));
+  ASSERT_OK(cai_array_fill(x, &eight, writer, error));
+  reading.is_held = false;
+  reading.is_held.notify_all();
+  ASSERT_OK(cai_stream_synchronize(reader, error));
+  EXPECT_EQ(reading.found, seven);
+  ASSERT_OK(cai_array_sync_host(x, error));
+  const std::int64_t last = 63;
+  unsigned char byte = 0;
+  ASSERT_OK(cai_array_item(x, &last, &byte, error));
+  EXPECT_EQ(byte, eight);
+}
+
 // The stream's thread gives the memory back while the host looks at what is kept of it.
 TEST(HostWork, EndsFreedMemoryWhileTheHostWaits) {
   const OwnStream stream = make_stream(cpu);

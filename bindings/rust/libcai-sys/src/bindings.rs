@@ -1737,7 +1737,7 @@ functions! {
     ///
     /// No GPU stream can wait for pending work of CPU streams (cai/device.h): the host waits for it, and
     /// the call returns its failure, once; in a forked child it returns [`CAI_ERR_STATE`]. The thread of a
-    /// CPU stream does not wait for that stream's own work.
+    /// CPU stream does not wait for that stream's own work, nor for work that was queued after it.
     ///
     /// For an array, 1 and 2 mean streams of the context of its memory. A pool's memory has no context:
     /// then they mean the primary context of its device if that is active, else the current context if
