@@ -35,8 +35,8 @@ class StandIn final : public LaunchWork {
   CUresult result_ = CUDA_SUCCESS;
 };
 
-// With the simulator's lock, where a call has waited for long: says, once for each stand-in that has
-// not returned, what it may wait for.
+// With the simulator's lock, where a call has waited for long: says, once for each stand-in that
+// has not returned, what it may wait for.
 void say_what_stands_in();
 
 }  // namespace simcuda
