@@ -13,19 +13,19 @@
 namespace cai::adaptors {
 namespace {
 
-// Allocated blocks by address. The table has a reference to each block, so that a double free, or
-// an address that was never allocated, frees nothing. In parts, so that threads can work side by
-// side.
+// Allocated blocks by address. The table holds a reference to each block, so a double free, or the
+// free of an unknown address, frees nothing. It is divided into parts, so that threads rarely
+// contend.
 class Table {
  public:
-  // A previous block at the address was freed by a reset; `memory` releases it, after the lock.
+  // A reset freed the previous block at the address; `memory` releases it after the lock.
   void add(std::uint64_t address, Held<cai_memory> &memory) {
     Part &part = part_of(address);
     const std::lock_guard lock(part.mutex);
     std::swap(part.blocks[address], memory);
   }
 
-  // Takes a block out; empty if the address has none.
+  // Removes a block from the table; empty if there is none.
   Held<cai_memory> take(std::uint64_t address) {
     Part &part = part_of(address);
     const std::lock_guard lock(part.mutex);
@@ -52,7 +52,7 @@ class Table {
     std::unordered_map<std::uint64_t, Held<cai_memory>> blocks;
   };
 
-  // Blocks begin at multiples of 256 bytes, and often at those of far more.
+  // Blocks begin at multiples of 256 bytes, and often at multiples of much more.
   Part &part_of(std::uint64_t address) {
     return parts_[((address >> 8) * 0x9E3779B97F4A7C15u) >> 58];
   }
@@ -64,7 +64,7 @@ Table &table() {
   return immortal<Table>();
 }
 
-// GPUs that were allocated on.
+// The GPUs on which memory was allocated.
 std::array<std::atomic<bool>, 256> used;
 
 cai_device gpu(int32_t ordinal) {
@@ -77,7 +77,7 @@ Held<cai_stream> wrapped(cai_device device, std::uint64_t value) {
   return Held<cai_stream>(stream);
 }
 
-// A stream of a GPU that the caller does not name: the memory's GPU, or the stream's own.
+// The stream of a GPU that the caller does not name: that of the memory, or the stream's own.
 Held<cai_stream> wrapped_near(cai_device device, std::uint64_t value) {
   int32_t count = 0;
   call(cai_device_count, CAI_DEVICE_CUDA, &count);
@@ -127,7 +127,7 @@ void free(std::uint64_t address, std::uint64_t stream) {
   if (address == 0) return;
   const Held<cai_memory> memory = table().take(address);
   if (!memory) not_here(address);
-  // A memory that a reset has freed has no stream any more.
+  // Memory that a reset has freed has no stream any more.
   const cai_memory_info info = described(memory.get());
   if (info.flags & CAI_MEMORY_FREED || info.stream == (stream ? stream : 1)) return;
   call(cai_memory_set_stream, memory.get(), wrapped(info.device, stream).get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the adaptors call the public interface, and are called where no status can be returned.
+// How the adaptors call the public interface, and report failures where no status can be returned.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace cai::adaptors {
 
-// Calls a function of the public interface that must succeed. The error is its last argument.
+// Calls a function of the public interface and throws its failure. The error is the last argument.
 template <class... Parameters, class... Arguments>
 void call(cai_status (*function)(Parameters...), Arguments &&...arguments) {
   cai_error error;
@@ -28,8 +28,8 @@ struct Release {
 template <class Handle>
 using Held = std::unique_ptr<Handle, Release>;
 
-// Runs the body of a function that has no status to return: what it throws is reported. At the end
-// of a process the driver goes first, and then nothing is left to be told.
+// Runs the body of a function that cannot return a status: reports what it throws. At the end of a
+// process the driver is unloaded first, and then there is nothing to report.
 template <class Body>
 void reporting(Body &&body) noexcept {
   constexpr int32_t deinitialized = 4;  // CUDA_ERROR_DEINITIALIZED

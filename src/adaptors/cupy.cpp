@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CuPy's malloc function: it must throw when there is no memory, through CuPy's own frames. So it
-// has the C++ runtime throw that CuPy has loaded; ours may be another, whose exceptions pass no
-// frame of that one's.
+// CuPy's malloc function must throw if there is no memory, through CuPy's own frames. So it makes
+// the C++ runtime that CuPy has loaded throw: an exception of another runtime, such as ours, could
+// not pass those frames.
 #include <cai/adaptors.h>
 #include <dlfcn.h>
 

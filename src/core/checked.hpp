@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sizes come from strangers: every product and sum says whether it fits.
+// Overflow-checked arithmetic: the sizes come from untrusted input.
 #pragma once
 
 #include <cstdint>
 
 namespace cai {
 
-// Each returns false, and leaves `into` unspecified, if the result does not fit in 63 bits and
+// Each returns false, and leaves `into` unspecified, if the result does not fit in 63 bits and a
 // sign.
 [[nodiscard]] inline bool multiply(int64_t a, int64_t b, int64_t *into) noexcept {
   return !__builtin_mul_overflow(a, b, into);

@@ -32,7 +32,7 @@ uint64_t text_storage(const cai_value &value) noexcept {
 
 uint64_t list_storage(const cai_value &list, int depth, uint32_t *fields_left) noexcept {
   if (!is_sequence(list) || !list.items || depth >= CAI_MAX_DESCR_DEPTH) return 0;
-  if (list.length > *fields_left) return 0;  // will be refused before it is stored
+  if (list.length > *fields_left) return 0;  // the read fails before they are stored
   *fields_left -= list.length;
   uint64_t bytes = list.length * sizeof(cai_field);
   for (uint32_t i = 0; i < list.length; ++i) {
@@ -252,7 +252,7 @@ bool says_no_more(const cai_field &field, const cai_dtype &dtype) noexcept {
          same_dtype(field.dtype, dtype);
 }
 
-// [("bfloat16", "<V2")]: no field, but the type that a typestr cannot say.
+// [("bfloat16", "<V2")]: no field, but a type that a typestr cannot express.
 uint8_t named_extension(const cai_field &field, const cai_dtype &dtype) noexcept {
   const bool is_plain = !field.title && !field.ndim && !field.field_count;
   return is_plain && same_dtype(field.dtype, dtype) && dtype.kind == 'V'

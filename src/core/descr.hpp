@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads "descr": a list of (name, format[, shape]), where a format may be such a list again.
+// Reads "descr": a list of (name, format[, shape]), where a format may itself be such a list.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace cai {
 
-// Bytes of storage that read_descr() needs at most.
+// The most bytes of storage that read_descr() needs.
 uint64_t descr_storage(const cai_value &descr) noexcept;
 
 struct Descr {
-  const cai_field *fields = nullptr;  // NULL if descr says no more than typestr
+  const cai_field *fields = nullptr;  // NULL if descr adds nothing to typestr
   uint32_t count = 0;
   bool swapped = false;        // some item is not in the host's byte order
-  uint8_t ext = CAI_EXT_NONE;  // where the only field has no meaning but to name the type
+  uint8_t ext = CAI_EXT_NONE;  // set if the only field is not a field, but names the type
 };
 
-// Reads a descr that is neither missing nor None; `dtype` is what typestr says. What is wrong goes
-// to the judge, and then the result says nothing.
+// Reads a descr that is neither missing nor None; `dtype` is the type in typestr. Errors go to the
+// judge, and the result is then empty.
 Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
                  Storage &storage) noexcept;
 

@@ -11,7 +11,7 @@ namespace cai {
 cai_status fail_v(cai_error *error, cai_status status, Where where, const char *format,
                   va_list arguments) noexcept {
   if (!error) return status;
-  // Formatted apart, since an argument may be the text of the very error that is written here.
+  // Formatted into a separate buffer: an argument may be the message of this very error.
   char raw[sizeof error->message * 4];
   std::vsnprintf(raw, sizeof raw, format, arguments);
   std::memset(error, 0, sizeof *error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A list that is short as a rule: up to `inline_size` items need no allocation, and an empty one
-// next to nothing.
+// A list that is usually short: up to `inline_size` items need no allocation, and an empty list
+// costs almost nothing.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cai {
 template <class Item, std::size_t inline_size = 16>
 class Few {
  public:
-  Few() noexcept {}  // NOLINT(modernize-use-equals-default): an item's life begins in add()
+  Few() noexcept {}  // NOLINT(modernize-use-equals-default): an item's lifetime begins in add()
   Few(const Few &) = delete;
   Few &operator=(const Few &) = delete;
   ~Few() {
@@ -28,7 +28,7 @@ class Few {
     ++size_;
   }
 
-  // Adds an item unless `same` is true for one that is there; returns whether it did.
+  // Adds an item unless `same` returns true for an existing one. Returns whether it was added.
   template <class Same>
   bool add_unless(Item item, Same &&same) {
     for (const Item &other : *this) {

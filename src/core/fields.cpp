@@ -71,7 +71,7 @@ const char *Inspection::inspect(const cai_field *fields, uint32_t count, uint64_
 bool find_shared_name(const cai_field *fields, uint32_t count, const char **name) noexcept {
   *name = nullptr;
   if (count < 2) return true;
-  const char *few[64];  // enough for most, so that judging allocates nothing
+  const char *few[64];  // enough for most descrs, so that validating allocates nothing
   std::unique_ptr<const char *[]> many;
   if (count > std::size(few)) many.reset(new (std::nothrow) const char *[count]);
   const char **const names = count > std::size(few) ? many.get() : few;

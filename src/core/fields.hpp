@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The descr of an array as a tree of cai_field: measured, copied, judged.
+// The descr of an array as a tree of cai_field: its size, copies of it, and its validation.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace cai {
 
-// Bytes of storage that a copy of the tree needs. `fields` must be valid.
+// The bytes of storage that a copy of the tree needs. `fields` must be valid.
 uint64_t fields_storage(const cai_field *fields, uint32_t count) noexcept;
 
-// A deep copy, for which the storage has fields_storage() bytes.
+// Makes a deep copy. The storage must have fields_storage() bytes.
 cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage) noexcept;
 
-// What is wrong with a tree that must fill `itemsize` bytes, to follow "descr "; NULL if nothing
-// is. Tells at which top-level field, and whether any item is in the other byte order. Of a newer
-// minor of the ABI, reserved words are not looked at.
+// Returns what is wrong with a tree that must fill `itemsize` bytes, as text to follow "descr ";
+// NULL if nothing is. Reports the top-level field, and whether any item is in the other byte order.
+// Ignores reserved words if the array comes from a newer minor version of the ABI.
 const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, bool newer,
                          int32_t *index, bool *swapped) noexcept;
 
-// A name that two of the fields share, which would make one of them unreachable; NULL if there is
-// none. False if memory is too short to tell.
+// Finds a name that two of the fields share, which would make one of them inaccessible; NULL if
+// there is none. Returns false if there is not enough memory to find out.
 [[nodiscard]] bool find_shared_name(const cai_field *fields, uint32_t count,
                                     const char **name) noexcept;
 
-// Bytes of one field, its sub-array included; false if they do not fit in 32 bits.
+// The bytes of one field, its sub-array included. Returns false if they do not fit in 32 bits.
 [[nodiscard]] bool field_size(const cai_field &field, uint64_t *bytes) noexcept;
 
-// A string's copy, or NULL if the storage is too small.
+// Copies a string; returns NULL if the storage is too small.
 char *copy_string(const char *text, uint64_t length, Storage &storage) noexcept;
 
 }  // namespace cai

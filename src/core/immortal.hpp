@@ -6,8 +6,8 @@
 
 namespace cai {
 
-// The one object of a type: made at the first need, where no memory of the heap can be short, and
-// never destroyed, since any thread may come until the very end of the process.
+// The only object of a type. It is made at the first use, without the heap, so that this cannot
+// fail. It is never destroyed: other threads may use it until the process ends.
 template <class T>
 T &immortal() {
   alignas(T) static std::byte storage[sizeof(T)];

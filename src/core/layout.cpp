@@ -29,7 +29,7 @@ bool is_c_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
   for (int32_t axis = ndim; axis-- > 0;) {
     if (shape[axis] == 1) continue;
     if (strides[axis] != expected) return false;
-    expected *= shape[axis];  // a divisor of the extent's units, which fit
+    expected *= shape[axis];  // a divisor of the extent's units, so the quotient fits
   }
   return true;
 }

@@ -9,13 +9,13 @@
 
 namespace cai {
 
-// Which of them is at fault: an extent below 0, or a size that does not fit in 63 bits.
+// Which of the two is invalid: a negative extent, or a size that does not fit in 63 bits.
 enum class LayoutFault { none, shape, strides };
 
-// What the elements take and where they lie, in the unit of the item size: bytes, or bits for 't'.
+// The size and the range of all elements, in the unit of the item size: bytes, or bits for 't'.
 struct Extent {
-  int64_t units = 0;  // of all elements; 0 if there are none, as are lo and hi then
-  int64_t lo = 0;     // they lie in [lo, hi) around the first
+  int64_t units = 0;  // of all elements; 0 if there are none, and then lo and hi are 0, too
+  int64_t lo = 0;     // the elements lie in [lo, hi), relative to the first one
   int64_t hi = 0;
 
   bool empty() const noexcept { return units == 0; }
@@ -26,7 +26,7 @@ struct Extent {
   }
 };
 
-// In line, since every array that is read or validated comes by.
+// Inline, because it runs for every array that is read or validated.
 [[nodiscard]] inline LayoutFault compute_extent(int32_t ndim, const int64_t *shape,
                                                 const int64_t *strides, uint32_t itemsize,
                                                 Extent *out) noexcept {
@@ -35,12 +35,13 @@ struct Extent {
   for (int32_t axis = 0; axis < ndim; ++axis) {
     const int64_t extent = shape[axis];
     if (extent > 1) {
-      // NumPy refuses a shape whose extents above 0 overflow, even if another is 0: so do we.
+      // NumPy refuses a shape whose nonzero extents overflow, even if another extent is 0. So do
+      // we.
       if (!multiply(units, extent, &units)) return LayoutFault::shape;
       int64_t span;
       if (!multiply(strides[axis], extent - 1, &span) ||
           !(span < 0 ? add(lo, span, &lo) : add(hi, span, &hi))) {
-        strides_fit = false;  // if there is no element, that is no fault
+        strides_fit = false;  // valid if there are no elements
       }
     } else if (extent != 1) {
       if (extent < 0) return LayoutFault::shape;
@@ -57,22 +58,22 @@ struct Extent {
   return strides_fit ? LayoutFault::none : LayoutFault::strides;
 }
 
-// Whether the strides are those of C or Fortran order, for an extent that was computed and is not
-// empty. An axis of extent 1 does not matter.
+// Whether the strides are those of C or Fortran order. The extent must have been computed, and must
+// not be empty. The stride of an axis of extent 1 does not matter.
 bool is_c_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
                      uint32_t itemsize) noexcept;
 bool is_f_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
                      uint32_t itemsize) noexcept;
 
-// The strides of C order, in the unit of itemsize, as NumPy fills them: an extent of 0 counts as 1.
-// `units` gets the whole, 0 if an extent is 0.
+// Fills in the strides of C order, in the unit of itemsize, as NumPy does: an extent of 0 counts as
+// 1. `units` receives the total size, 0 if an extent is 0.
 [[nodiscard]] LayoutFault fill_c_strides(int32_t ndim, const int64_t *shape, uint32_t itemsize,
                                          int64_t *strides, int64_t *units) noexcept;
 
-// Says which of an array's dimensions, pointers, item size and sizes is wrong.
+// Reports which of an array's dimensions, pointers, item size and sizes is invalid.
 [[gnu::cold]] cai_status dims_fault(const cai_array &array, cai_error *error) noexcept;
 
-// The extent in bytes of an array that was not validated.
+// The extent in bytes of an array that has not been validated.
 inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *error) noexcept {
   const int32_t ndim = array.ndim;
   const bool readable =
@@ -100,7 +101,7 @@ inline bool extent_wraps(uint64_t data, const Extent &extent) noexcept {
   return data < below || (above != 0 && data > UINT64_MAX - (above - 1));
 }
 
-// Whether `from` broadcasts to `to` by NumPy's rules.
+// Whether `from` can be broadcast to `to` by NumPy's rules.
 bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to,
                 int32_t to_ndim) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A lock for a few instructions, and cheaper than a mutex where no other thread wants it.
+// A lock for a few instructions, cheaper than a mutex if there is no contention.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ class Lock {
  public:
   void lock() noexcept {
     if (state_.exchange(held, std::memory_order_acquire) == open) return;
-    // From here on a thread may sleep: the state has to say so until none can.
+    // From here on a thread may sleep. The state must say so until no thread can.
     while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
   }
   void unlock() noexcept {

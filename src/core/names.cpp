@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of numbers: version, statuses, entries.
+// The names of statuses, entries and other numbers, and the version.
 #include "cai.h"
 
 int32_t cai_version(void) {

@@ -10,15 +10,15 @@ namespace {
 
 __extension__ using Wide = __int128;  // no sum of addresses and strides overflows
 
-// "Is there a sum of `count` terms, each 0 to `most` times `step`, that lies in [low, high]?"
-// Answered by trying, the longest steps first, what can still get there.
+// Answers: is there a sum of `count` terms, each 0 to `most` times `step`, in [low, high]? Tries
+// the longest steps first, and only those values that can still lead to the range.
 class Sums {
  public:
   void add(Wide step, Wide most) noexcept {
     if (step != 0 && most > 0) terms_[count_++] = {step < 0 ? -step : step, most, 0};
   }
 
-  // Must be called last, once.
+  // Must be called once, after all calls of add().
   bool reach(Wide low, Wide high) noexcept {
     std::sort(terms_, terms_ + count_,
               [](const Term &a, const Term &b) { return a.step > b.step; });
@@ -34,12 +34,12 @@ class Sums {
   struct Term {
     Wide step;
     Wide most;
-    Wide rest;  // what the terms after this one come to at most
+    Wide rest;  // the largest sum of the terms after this one
   };
 
   bool reach(int32_t i, Wide low, Wide high) noexcept {
     if (high < 0) return false;
-    if (low <= 0) return true;  // so it is once no term is left: see `least`
+    if (low <= 0) return true;  // always so after the last term: see `least`
     if (--tries_ < 0) return true;
     const Term &term = terms_[i];
     const Wide least = low <= term.rest ? 0 : (low - term.rest + term.step - 1) / term.step;
@@ -63,7 +63,7 @@ Wide length_of(int64_t stride) noexcept {
   return stride < 0 ? -Wide{stride} : Wide{stride};
 }
 
-// Whether each stride steps over all that the shorter ones reach: then nothing overlaps.
+// Whether each stride exceeds the whole range of the shorter ones: then nothing overlaps.
 bool is_nested(const cai_array &array) noexcept {
   struct Step {
     Wide length;
@@ -83,7 +83,7 @@ bool is_nested(const cai_array &array) noexcept {
   return true;
 }
 
-// The bytes from the first element to the lowest one, and beyond the highest one.
+// The bytes from the first element to the lowest one, and those above the highest one.
 void bounds_of(const cai_array &array, Wide *low, Wide *high) noexcept {
   *low = *high = static_cast<Wide>(array.data);
   for (int32_t i = 0; i < array.ndim; ++i) {
@@ -93,7 +93,8 @@ void bounds_of(const cai_array &array, Wide *low, Wide *high) noexcept {
   *high += itemsize_of(array);
 }
 
-// The bytes that bits are in, which are always contiguous; other elements as they are.
+// Turns bits, which are always contiguous, into the bytes that contain them; leaves other elements
+// as they are.
 class InBytes {
  public:
   explicit InBytes(const cai_array &array) noexcept : array_(array) {
@@ -119,8 +120,8 @@ class InBytes {
 
 bool overlaps_itself(const cai_array &array) noexcept {
   if (has_no_elements(array) || is_nested(array)) return false;
-  // Two elements that differ first on `axis`, by 1 to extent - 1 there, and by anything on the axes
-  // after it: shifted so that all counts begin at 0.
+  // Two elements that first differ on `axis`, by 1 to extent - 1, and by any amount on the axes
+  // after it. Shifted so that all counts begin at 0.
   const int64_t itemsize = itemsize_of(array);
   for (int32_t axis = 0; axis < array.ndim; ++axis) {
     if (array.shape[axis] < 2) continue;
@@ -147,8 +148,8 @@ bool overlap(const cai_array &given_a, const cai_array &given_b) noexcept {
   bounds_of(a, &a_low, &a_high);
   bounds_of(b, &b_low, &b_high);
   if (a_high <= b_low || b_high <= a_low) return false;
-  // From the lowest byte of each: is there an element of `a` at x and one of `b` at y, with
-  // -itemsize(a) < x - y < itemsize(b)? Those of `b` count backwards from its highest one.
+  // From the lowest byte of each array: is there an element of `a` at x and one of `b` at y, with
+  // -itemsize(a) < x - y < itemsize(b)? Elements of `b` are counted backwards from its highest one.
   Sums sums;
   for (const cai_array *const array : {&a, &b}) {
     for (int32_t i = 0; i < array->ndim; ++i) sums.add(array->strides[i], array->shape[i] - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads an interface: every rule of the text is here (but for typestr's grammar and descr's).
+// Reads an interface. All rules of the text are here, except the grammars of typestr and descr.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -42,8 +42,8 @@ class Reader {
   Reader(const cai_interface &in, bool is_mask, Judge &judge, Storage &storage) noexcept
       : in_(in), is_mask_(is_mask), judge_(judge), values_(judge), storage_(storage) {}
 
-  // Fills in `array` as the last step, if the judge has no error by then. Flattened: a plain dict
-  // is read in one function, and what is rare is called.
+  // Fills in `array` as the last step, if the judge has no error. Flattened: a plain dict is read
+  // in one function, and rare cases are calls.
   [[gnu::flatten]] void read(cai_array *array) noexcept;
 
  private:
@@ -63,10 +63,11 @@ class Reader {
   void read_offset() noexcept;
   [[gnu::noinline]] void advise_alignment() noexcept;
 
-  // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
+  // Reads a tuple of integers, each at least `lowest`, into storage. Returns NULL if one is
+  // invalid.
   int64_t *read_dims(const cai_value &value, int32_t entry, const char *rule,
                      int64_t lowest) noexcept;
-  // After an error nothing more is worth reading, unless findings are wanted.
+  // After an error there is no reason to read on, unless the caller wants all findings.
   bool going_on() const noexcept { return judge_.verdict() == CAI_OK || judge_.listens(); }
   bool is_host() const noexcept { return in_.protocol == CAI_PROTOCOL_HOST; }
 
@@ -76,7 +77,7 @@ class Reader {
   Values values_;
   Storage &storage_;
   cai_array array_{};
-  Extent extent_;  // in bytes; known once the strides are
+  Extent extent_;  // in bytes; set once the strides are known
 };
 
 int64_t *Reader::read_dims(const cai_value &value, int32_t entry, const char *rule,
@@ -483,14 +484,14 @@ bool is_known(const cai_interface &in) noexcept {
          !asks_for_more(&in, sizeof in, in.struct_size);
 }
 
-// The size first: what was cut off is not looked into.
+// The size is checked first: fields beyond it are not read.
 bool is_whole(const cai_interface &in) noexcept {
   if (!is_known(in)) return false;
   const cai_interface *const mask = mask_of(in);
   return !mask || is_known(*mask);
 }
 
-// Of an interface without its mask.
+// Reads an interface without its mask.
 uint64_t part_storage(const cai_interface &in) noexcept {
   const uint64_t ndim = std::min<uint32_t>(in.shape.length, CAI_MAX_NDIM);
   return 2 * ndim * sizeof(int64_t) +

@@ -8,8 +8,8 @@
 namespace cai {
 namespace {
 
-// Function and context together, so that both change at once. Those of before stay: another thread
-// may be at one.
+// The function and its context in one object, so that both change at once. Replaced objects are not
+// freed: another thread may be calling one.
 struct Hook {
   cai_failure_fn function;
   void *context;

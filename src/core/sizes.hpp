@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sizes of structs that others fill in, and that grow at the tail.
+// The sizes of structs that callers fill in, and that may grow at the end.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,8 @@
 
 namespace cai {
 
-// As the struct was when the ABI was frozen. Code that was compiled then fills in no more, so
-// sizeof, which grows, would turn such callers away; what is added is there if struct_size reaches
-// it.
+// The size that the struct had when the ABI was frozen. Callers compiled then fill in no more, so
+// sizeof, which grows, would reject them. A later field is present if struct_size covers it.
 template <class Struct>
 inline constexpr std::size_t first_size = 0;
 template <>
@@ -23,18 +22,18 @@ inline constexpr std::size_t first_size<cai_interface> = 336;
 template <>
 inline constexpr std::size_t first_size<cai_stream_provider> = 24;
 
-// Beyond that, struct_size is not a size but an uninitialised number.
+// A larger struct_size is not the size of a struct, but an uninitialised number.
 inline constexpr std::uint32_t most_size = 4096;
 
-// Whether something is set beyond `known` bytes of a struct: it is of a newer header, and asks for
-// what this library does not know.
+// Whether a byte of the struct after the first `known` is set: the struct is of a newer header, and
+// the caller asks for something that this library does not know.
 inline bool asks_for_more(const void *given, std::size_t known, std::size_t size) noexcept {
   const auto *const bytes = static_cast<const unsigned char *>(given);
   const auto is_set = [](unsigned char byte) { return byte != 0; };
   return size > known && std::any_of(bytes + known, bytes + size, is_set);
 }
 
-// As much as was filled in, then zeros.
+// Copies the fields that were filled in; the rest is zero.
 template <class Struct>
 Struct filled_in(const Struct &given) noexcept {
   Struct known{};
@@ -42,14 +41,14 @@ Struct filled_in(const Struct &given) noexcept {
   return known;
 }
 
-// Gives a caller as much of a struct as it has room for, by the struct_size that it has set.
+// Copies as much of a struct as the caller has room for, by the struct_size that the caller set.
 template <class Struct>
 void give_out(Struct known, Struct *out) noexcept {
   known.struct_size = out->struct_size;
   std::memcpy(out, &known, std::min<std::size_t>(out->struct_size, sizeof known));
 }
 
-// Whether an owner has all that owners had at first. A shorter one ends after `release`.
+// Whether an owner has all fields of the first version. A shorter one ends after `release`.
 inline bool is_whole(const cai_owner *owner) noexcept {
   return owner && owner->struct_size >= first_size<cai_owner>;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hands out pieces of the caller's storage, in steps of 8 bytes.
+// Divides the caller's storage, in steps of 8 bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Storage {
  public:
   Storage(void *memory, uint64_t size) noexcept : at_(static_cast<char *>(memory)), left_(size) {}
 
-  // `count` objects, uninitialised, or NULL if the storage is too small.
+  // Returns `count` uninitialised objects, or NULL if the storage is too small.
   template <class T>
   T *take(uint64_t count) noexcept {
     static_assert(alignof(T) <= 8);

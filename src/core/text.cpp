@@ -11,7 +11,7 @@ namespace {
 constexpr int32_t kItemsShown = 8;  // of a tuple or list
 constexpr int kDepthShown = 4;
 
-// Bytes of the UTF-8 character at `text`, or 0 if there is none (Unicode, table 3-7).
+// The bytes of the UTF-8 character at `text`, or 0 if it is invalid (Unicode, table 3-7).
 size_t character_length(const unsigned char *text, size_t left) noexcept {
   const unsigned char first = text[0];
   if (first < 0x80) return 1;

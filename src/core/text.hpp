@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text from strangers, made fit to print; and values of a dict, printed for a message.
+// Untrusted text, made printable; and values of a dict, formatted for a message.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,12 @@ namespace cai {
 // Whether these bytes are UTF-8 as Unicode defines it: no surrogates, no overlong forms.
 bool is_utf8(const char *text, size_t length) noexcept;
 
-// Copies text into `out` as valid UTF-8 with no control characters: what cannot be shown is written
-// as \xNN. Cut between characters where `capacity`, NUL included, ends. Returns the bytes written.
+// Copies text into `out` as valid UTF-8 without control characters: what cannot be printed is
+// written as \xNN. Cut between characters to fit in `capacity` bytes, NUL included. Returns the
+// bytes written.
 size_t copy_printable(char *out, size_t capacity, const char *text, size_t length) noexcept;
 
-// A character as "'f'", or as its number if it cannot be shown.
+// A character as "'f'", or as its number if it cannot be printed.
 class Letter {
  public:
   explicit Letter(uint8_t code) noexcept;
@@ -26,7 +27,7 @@ class Letter {
   char text_[5];
 };
 
-// A value of a dict as its producer would write it, cut to a length that fits in a message.
+// A value of a dict as its producer would write it, cut to fit in a message.
 class Printed {
  public:
   explicit Printed(const cai_value &value) noexcept { append(value, 0); }

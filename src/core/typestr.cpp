@@ -28,7 +28,7 @@ constexpr uint32_t size_of_extension(uint8_t ext) noexcept {
 
 constexpr uint32_t kAnySize = UINT32_MAX;
 
-// The sizes, in bytes, that NumPy gives a kind: powers of two, so that their sum is their set.
+// The sizes, in bytes, that NumPy gives a kind: powers of two, so that a sum of them is a set.
 constexpr uint32_t sizes_of(uint8_t kind) noexcept {
   switch (kind) {
     case 'b':
@@ -59,12 +59,13 @@ bool is_known_size(uint8_t kind, uint32_t size) noexcept {
   return size != 0 && (kind != 'U' || size % kBytesPerCodePoint == 0);
 }
 
-// Of a kind and a size that are known.
+// Both the kind and the size are known.
 bool order_matters(uint8_t kind, uint32_t itemsize) noexcept {
   return itemsize > 1 && kind != 'S' && kind != 'V';
 }
 
-// A positive decimal number of at most UINT32_MAX; 0 if there is none. Tells of zeros before it.
+// Reads a positive decimal number of at most UINT32_MAX; returns 0 if there is none. Reports
+// leading zeros.
 uint32_t parse_count(const char *&at, const char *end, bool *has_zeros) noexcept {
   if (at != end && *at == '0') *has_zeros = true;
   uint64_t count = 0;
@@ -75,7 +76,7 @@ uint32_t parse_count(const char *&at, const char *end, bool *has_zeros) noexcept
   return static_cast<uint32_t>(count);
 }
 
-// "[25s]": parses what follows the size of an 'm' or 'M'. Returns what is wrong with it, or null.
+// "[25s]": parses what follows the size of an 'm' or 'M'. Returns what is wrong with it, or NULL.
 const char *parse_time(const char *at, const char *end, bool *has_zeros,
                        cai_dtype *dtype) noexcept {
   constexpr const char *no_unit = "ends in no unit of time that is known";

@@ -10,10 +10,10 @@
 
 namespace cai {
 
-// How far a typestr keeps to the text.
+// How closely a typestr follows the text.
 enum class Spelling {
   exact,
-  loose,  // no byte order, '=', or '|' where order matters; zeros before a number: certain in
+  loose,  // no byte order, '=', or '|' where order matters; leading zeros: clear in
           // meaning, but not the text
   wrong,
 };
@@ -21,30 +21,31 @@ enum class Spelling {
 struct ParsedTypestr {
   cai_dtype dtype{};
   Spelling spelling = Spelling::wrong;
-  const char *fault = nullptr;  // what is wrong or loose, to follow "typestr '...' "
+  const char *fault = nullptr;  // what is wrong or loose, as text to follow "typestr '...' "
 };
 
 ParsedTypestr parse_typestr(const char *text, size_t length) noexcept;
 
-// Writes canonical text and its NUL into CAI_TYPESTR_SIZE bytes. `dtype` must have no fault.
+// Writes the canonical text and a NUL into CAI_TYPESTR_SIZE bytes. `dtype` must be valid.
 void format_typestr(const cai_dtype &dtype, char *out) noexcept;
 
-// What is wrong with a type, to follow "typestr "; NULL if nothing is. Only a mask may be of bits.
+// Returns what is wrong with a type, as text to follow "typestr "; NULL if nothing is. Only the
+// type of a mask may be bits.
 const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept;
 
 inline constexpr char kHostOrder = std::endian::native == std::endian::little ? '<' : '>';
 
-// Whether the items' byte order is not this machine's.
+// Whether the items have the other byte order than this machine.
 inline bool is_swapped(const cai_dtype &dtype) noexcept {
   return dtype.byteorder != kHostOrder && dtype.byteorder != '|';
 }
 
-// Whether elements of a kind can be told to be true or not: what is not 0 is, as in C.
+// Whether elements of a kind can be true or false: as in C, all but 0 are true.
 inline bool can_be_mask(uint8_t kind) noexcept {
   return std::string_view("biufct").find(static_cast<char>(kind)) != std::string_view::npos;
 }
 
-// The CAI_EXT_* of a name such as "bfloat16" for so many bytes; CAI_EXT_NONE for any other.
+// Returns the CAI_EXT_* of a name such as "bfloat16" with an item size; CAI_EXT_NONE for any other.
 uint8_t extension_named(const char *name, uint32_t itemsize) noexcept;
 
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept;

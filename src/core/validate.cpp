@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges a cai_array that someone else filled in.
+// Validates a cai_array that another library filled in.
 #include "core/validate.hpp"
 
 #include <cstddef>
@@ -18,7 +18,7 @@ constexpr uint32_t kUnderstood = CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_
 
 cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noexcept;
 
-// A newer minor may have given reserved words a meaning that can be ignored.
+// In a newer minor version, reserved words may have a meaning that can be ignored.
 bool is_newer(const cai_array &array) noexcept {
   return array.abi_minor > CAI_ABI_MINOR;
 }

@@ -8,7 +8,7 @@
 namespace cai {
 namespace {
 
-// "[2]" behind the name of an entry, or nothing.
+// "[2]" after the name of an entry, or nothing.
 struct Subscript {
   explicit Subscript(int32_t index) noexcept {
     if (index >= 0) std::snprintf(text, sizeof text, "[%d]", index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tuples and integers of a dict. What is not of the usual form goes to the judge.
+// The tuples and integers of a dict. Unusual forms are reported to the judge.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace cai {
 
-// `rule` is the clause of the text, `index` the item's place in its tuple or -1. Each function
-// returns whether the value will do.
+// `rule` is the clause of the text, `index` the item's position in its tuple or -1. Each function
+// returns whether the value is accepted.
 class Values {
  public:
   explicit Values(Judge &judge) noexcept : judge_(judge) {}
 
-  // The usual forms are recognised in line; the rest, errors and leniencies, is another function's.
+  // The usual forms are recognised inline. Another function handles the rest.
   bool validate_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
     return value.form == CAI_FORM_TUPLE || validate_unusual_tuple(value, entry, rule);
   }
@@ -33,7 +33,7 @@ class Values {
            accept_unusual_unsigned(value, entry, index, rule);
   }
 
-  // "shape[0]: expected 0 or more, got -1: ...", with `advice` at the end if there is any.
+  // `why` is text to follow the value.
   void report_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
                       const char *expected, const char *advice = nullptr) noexcept;
 

@@ -8,7 +8,7 @@
 namespace cai::device {
 namespace {
 
-// The driver counts its own from 0.
+// The driver counts its stream ids from 0.
 constexpr std::uint64_t of_the_cpu = std::uint64_t{1} << 63;
 constinit std::atomic<std::uint64_t> streams{0};
 
@@ -16,14 +16,14 @@ std::int32_t processors() noexcept {
   return static_cast<std::int32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// What a task of the queue has for its context.
+// The context of a task in the queue.
 using SharedMark = std::shared_ptr<Mark>;
 
 SharedMark &mark_of(void *context) noexcept {
   return *static_cast<SharedMark *>(context);
 }
 
-// Queues a wait for something, of which it keeps a copy.
+// Queues a wait, with a copy of what it waits for.
 template <class Awaited, class Wait>
 void push_wait(CpuStream &stream, const Awaited &awaited, Wait) {
   auto theirs = std::make_unique<Awaited>(awaited);
@@ -106,7 +106,7 @@ void CpuStream::wait(const order::HostPoint &point) {
 
 void CpuStream::retire() noexcept {
   if (queue_) {
-    if (guard(nullptr, [&] { queue_->require_alive(); }) != CAI_OK) return;  // of the parent
+    if (guard(nullptr, [&] { queue_->require_alive(); }) != CAI_OK) return;  // the parent's
     queue_->close();
   }
   delete this;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams of the CPU: on the caller's thread, or on one of their own.
+// CPU streams: they work on the caller's thread, or on a thread of their own.
 #pragma once
 
 #include "device/queue.hpp"
@@ -20,14 +20,14 @@ class CpuStream final : public cai_stream {
   void synchronize() override;
   void retire() noexcept override;
 
-  // Behind what is queued by now; null where work is done at once.
+  // A mark after all queued work; null if work is done at once.
   std::shared_ptr<Mark> mark();
-  // Later work waits for the mark, or the host does where work is done at once.
+  // Later work waits for the mark. If work is done at once, the host waits here.
   void wait(const std::shared_ptr<Mark> &mark);
   void wait(const order::HostPoint &point);
 
   bool is_at_once() const noexcept { return !queue_; }
-  // For a stream with a thread. All that is queued by now; and up to what is pushed.
+  // For a stream with a thread. point(): all queued work; push(): the work up to the pushed one.
   order::HostPoint point() const { return {queue_, queue_->pushed()}; }
   order::HostPoint push(cai_work_fn work, void (*done)(void *context), void *context);
 

@@ -13,8 +13,8 @@ namespace {
 
 struct Current {
   cai_device device;
-  HeldStream stream;        // empty: one of the default mode, once it is asked for
-  std::uint64_t depth = 0;  // guards that the thread has entered
+  HeldStream stream;        // empty: a stream of the default mode, made when it is asked for
+  std::uint64_t depth = 0;  // the number of guards that the thread has entered
 };
 
 class Currents {
@@ -22,7 +22,7 @@ class Currents {
   Currents() = default;
   Currents(const Currents &) = delete;
   Currents &operator=(const Currents &) = delete;
-  // The thread ends: the driver may not be called any more.
+  // The thread ends, so the driver may not be called any more.
   ~Currents() {
     ended = true;
     for (Current &each : all_) release_quietly(each.stream.let_go());
@@ -54,7 +54,7 @@ class Currents {
     });
   }
 
-  static thread_local bool ended;  // what is thread-local and ends later may ask still
+  static thread_local bool ended;  // thread-local objects that are destroyed later may still ask
 
  private:
   static bool is_any_captured_here(driver::Session &session) noexcept;
@@ -90,7 +90,7 @@ cai_stream_guard enter(cai_stream *stream) {
   return guard;
 }
 
-// Of a guard that may be left here and now.
+// The current stream of a guard that can be left now.
 Current &entered(const cai_stream_guard &guard) {
   if (guard.thread == 0) throw Failure(CAI_ERR_STATE, {}, "the guard was left already");
   if (guard.thread != this_thread()) {
@@ -113,7 +113,7 @@ void leave(cai_stream_guard &guard, std::uint32_t flags) {
   cai_error failure;
   const bool waits = !(flags & CAI_LEAVE_QUEUED);
   const cai_status status = waits ? cai_stream_synchronize(guard.stream, &failure) : CAI_OK;
-  Current &current = entered(guard);  // anew, since what ended by waiting may have used streams
+  Current &current = entered(guard);  // again: what ended by waiting may have used streams
   const HeldStream stream(guard.stream);
   const HeldStream before = std::exchange(current.stream, HeldStream(guard.previous));
   --current.depth;

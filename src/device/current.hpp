@@ -6,13 +6,13 @@
 
 namespace cai::device {
 
-// That of a device: a share, made at the first need.
+// A reference to a device's current stream, made at the first use.
 HeldStream current_stream(cai_device device);
 
-// Likewise, empty if the thread has none yet.
+// The same; empty if the thread has none yet.
 HeldStream current_stream_if_any(cai_device device) noexcept;
 
-// The thread has none of the device from here on.
+// Removes the thread's current stream of the device.
 void forget_current(cai_device device) noexcept;
 
 }  // namespace cai::device

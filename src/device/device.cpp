@@ -53,7 +53,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// Whether a text is `word`, which is in small letters.
+// Whether a text is `word`, which is lowercase, in any case.
 bool is(std::string_view text, std::string_view word) {
   if (text.size() != word.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -131,7 +131,7 @@ cai_device_guard enter(cai_device device) {
   const Primary mine = primary(session, device.id);
   guard.context = reinterpret_cast<std::uintptr_t>(mine.context);
   guard.previous = reinterpret_cast<std::uintptr_t>(session.current());
-  session.finish();  // what has become of the stack is certain after this
+  session.finish();  // after this, the stack is certainly restored or not
   driver::call(session.cu.cuCtxPushCurrent, mine.context);
   return guard;
 }

@@ -16,11 +16,11 @@ inline bool same(cai_device a, cai_device b) noexcept {
   return a.type == b.type && a.id == b.id;
 }
 
-// Throws CAI_ERR_VALUE if a type or an id is that of no device.
+// Throws CAI_ERR_VALUE if a type or an id is invalid.
 void require_device(cai_device device);
 void require_device_type(int32_t type);
 
-// GPUs that the driver sees.
+// The number of GPUs that the driver sees.
 int32_t count_gpus(const driver::Driver &cu);
 
 // "cpu" or "gpu:1", for messages.
@@ -29,7 +29,7 @@ struct Text {
   char text[CAI_DEVICE_TEXT_SIZE];
 };
 
-// Throws CAI_ERR_ARGUMENT if a struct_size that the caller set has no room for the first fields.
+// Throws CAI_ERR_ARGUMENT if the caller's struct_size does not cover the first fields.
 void require_size(std::uint32_t struct_size);
 
 // Throws CAI_ERR_ARGUMENT for a pointer that must not be NULL.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles of events; and events of the CPU.
+// Event handles, and events of the CPU.
 #include "device/event.hpp"
 
 #include "core/lock.hpp"

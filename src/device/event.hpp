@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Events of either device behind one handle.
+// Events of both devices behind one handle.
 #pragma once
 
 #include "device/stream.hpp"
@@ -18,11 +18,12 @@ struct cai_event {
 
   virtual std::uint64_t value() const noexcept { return 0; }
 
-  // Throws CAI_ERR_STATE if it can serve no longer.
+  // Throws CAI_ERR_STATE if the event can no longer be used.
   virtual void require_alive() const = 0;
 
-  // As the functions of these names, on handles that are alive. A stream to record on is of the
-  // event's device; so is the end of a time, and both are complete and keep it.
+  // These do what the public functions of the same names do, for an event that is alive. A stream
+  // to record on is of the event's device. So is the end of an elapsed time; both events are
+  // complete and keep times.
   virtual void record(cai_stream &stream) = 0;
   virtual bool is_recorded() = 0;
   virtual void wait(cai_stream &stream) = 0;
@@ -30,7 +31,7 @@ struct cai_event {
   virtual void synchronize() = 0;
   virtual double elapsed(cai_event &end) = 0;
 
-  // The last reference was released.
+  // Runs when the last reference is released.
   virtual void retire() noexcept = 0;
 
  protected:
@@ -39,7 +40,7 @@ struct cai_event {
 
 namespace cai::device {
 
-// Each throws. The caller owns one reference to the result.
+// Each throws on failure. The caller owns one reference to the result.
 cai_event *new_cpu_event(std::uint32_t flags);
 cai_event *new_gpu_event(cai_device device, std::uint32_t flags);
 

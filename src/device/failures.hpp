@@ -10,7 +10,7 @@
 
 namespace cai::device {
 
-// Runs a piece of work. Its failure, if it failed, with a message whatever the work has written.
+// Runs a piece of work. Returns its failure, if any, with a message even if the work wrote none.
 std::optional<cai_error> run(cai_work_fn work, void *context) noexcept;
 
 class Failures {
@@ -18,14 +18,14 @@ class Failures {
   Failures() = default;
   Failures(const Failures &) = delete;
   Failures &operator=(const Failures &) = delete;
-  // Nothing asks about a stream that was released before its work failed.
+  // Nobody can ask a stream that was destroyed before its work failed.
   ~Failures();
 
   void note(const cai_error &error) noexcept;
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
-  // The first one since it was told last.
+  // The first failure since the last one was returned.
   std::optional<cai_error> take() noexcept;
-  // Throws it.
+  // Throws that failure.
   void raise();
 
  private:

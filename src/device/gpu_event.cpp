@@ -23,7 +23,7 @@ void destroy_event(void *handle) noexcept {
   if (status != CAI_OK) report(error);
 }
 
-// Of the device's primary context.
+// An event of the device's primary context.
 class GpuEvent final : public cai_event {
  public:
   GpuEvent(cai_device its_device, std::uint32_t its_flags, driver::CUevent handle, Primary primary)
@@ -34,7 +34,7 @@ class GpuEvent final : public cai_event {
   }
 
   void require_alive() const override {
-    if (process_ != forks()) driver::get();  // which says why it is of no use in a child
+    if (process_ != forks()) driver::get();  // throws that a child cannot use it
     if (is_alive(device.id, primary_.epoch)) return;
     throw Failure(CAI_ERR_STATE, {}, "the event ended when %s was reset: make a new one",
                   Text(device).text);
@@ -95,7 +95,7 @@ class GpuEvent final : public cai_event {
   }
 
   void retire() noexcept override {
-    if (process_ != forks()) return;  // in a child nothing of it is safe to touch
+    if (process_ != forks()) return;  // in a child, nothing of it is safe to use
     if (is_alive(device.id, primary_.epoch)) destroy_later(device.id, destroy_event, handle_);
     delete this;
   }
@@ -127,7 +127,7 @@ class GpuEvent final : public cai_event {
                       "pending: wait for it before the capture",
                       to.value);
       }
-      return session.finish();  // what is complete needs no order, and would be refused there
+      return session.finish();  // completed work needs no order, and an edge to it would fail there
     }
     order::with(session, to, [&] { wait_here(session, to, capture); });
     order::look(session, to, ending);
@@ -139,13 +139,13 @@ class GpuEvent final : public cai_event {
     const driver::CUresult result = wait(to.handle(), handle_, 0);
     if (result == driver::success) return;
     cai_error error = driver::failure_of(wait.name, result);
-    // A capture that has ended, or was invalidated, has no way out any more.
+    // A capture that has ended, or was invalidated, cannot be joined.
     if (capture) error.status = CAI_ERR_CAPTURE;
     throw Failure(error);
   }
 
-  // The point where the event is now, which may be recorded anew before the CPU comes to wait: an
-  // event of the pool behind it, on a stream that serves for this alone.
+  // The event's current point. The event may be recorded again before the CPU comes to wait, so
+  // this records an event of the pool behind it, on a stream used only for this.
   order::Event snapshot() const {
     driver::Session session;
     order::Event event;
@@ -170,7 +170,7 @@ class GpuEvent final : public cai_event {
   const Primary primary_;
   const std::uint64_t process_ = forks();
   std::atomic<bool> recorded_{false};
-  std::atomic<std::uint64_t> capture_{0};  // in which it was recorded last; 0: in none
+  std::atomic<std::uint64_t> capture_{0};  // the capture of the last record; 0: none
 };
 
 }  // namespace

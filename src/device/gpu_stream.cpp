@@ -13,14 +13,14 @@
 namespace cai::device {
 namespace {
 
-// All streams of GPUs that have a handle. The lock is held while the driver is asked about them, so
-// that none goes meanwhile.
+// All GPU streams that have a handle. The lock is held during queries to the driver, so that no
+// stream is destroyed meanwhile.
 struct Known {
   std::mutex mutex;
   GpuStream *first = nullptr;
 };
 
-// Never destroyed: streams go until the very end of the process.
+// Never destroyed: streams may be destroyed as late as the process ends.
 Known &known() {
   return immortal<Known>();
 }
@@ -125,7 +125,7 @@ void require_no_captures(driver::Session &session, const Primary &primary) {
     try {
       order::require_not_capturing(session, stream, "nothing can wait for all work of its context");
     } catch (const Failure &failure) {
-      // Its owner has destroyed it: what has gone is in no capture.
+      // Its owner has destroyed it: it is in no capture any more.
       if (each->is_left_over(failure.error())) continue;
       throw;
     }
@@ -133,7 +133,7 @@ void require_no_captures(driver::Session &session, const Primary &primary) {
 }
 
 void GpuStream::require_alive() const {
-  if (process_ != forks()) driver::get();  // which says why it is of no use in a child
+  if (process_ != forks()) driver::get();  // throws that a child cannot use it
   if (!is_dead()) return;
   throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
                 "stream 0x%" PRIx64 " ended when %s was reset: make a new one", stream_.value,
@@ -160,11 +160,11 @@ void GpuStream::describe(cai_stream_info &info) {
     driver::call(session.cu.cuStreamGetPriority, mine.handle(), &info.priority);
     const driver::CUresult result = session.cu.cuStreamGetCaptureInfo(
         mine.handle(), &status, &capture, nullptr, nullptr, nullptr);
-    // The legacy stream, while one that is in order with it is being captured, is not itself.
+    // The legacy stream is not itself captured while a stream that is in order with it is.
     if (result != driver::success && result != driver::error_capture_implicit) {
       throw Failure(driver::failure_of(session.cu.cuStreamGetCaptureInfo.name, result));
     }
-    // It would end a capture.
+    // It would invalidate a capture.
     if (status == driver::capture_none) {
       driver::call(session.cu.cuStreamGetId, mine.handle(), &id);
     }
@@ -206,14 +206,14 @@ void GpuStream::synchronize() {
 }
 
 void GpuStream::retire() noexcept {
-  if (process_ != forks()) return;  // in a child nothing of it is safe to touch
+  if (process_ != forks()) return;  // in a child, nothing of it is safe to use
   if (const std::optional<cai_error> untold = failures_->take()) report(*untold);
   const bool destroys = owned && !is_dead();
   const int32_t ordinal = device.id;
   void *const handle = stream_.handle();
   const auto end = release;
   void *const its_context = context;
-  delete this;  // first: a stream that is being destroyed is not asked about
+  delete this;  // first: a stream that is being destroyed must not be queried
   if (destroys) destroy_later(ordinal, destroy_stream, handle);
   if (end) end(its_context);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams of GPUs: libcai's own, in the primary context, and those of others.
+// GPU streams: libcai's own, in the primary context, and foreign ones.
 #pragma once
 
 #include "device/failures.hpp"
@@ -25,14 +25,14 @@ class GpuStream final : public cai_stream {
   void synchronize() override;
   void retire() noexcept override;
 
-  // As the order room takes it, identified. Throws what require_alive() does, and CAI_ERR_STATE if
-  // it is stream 2 of another thread.
+  // The stream for order's functions, identified. Throws what require_alive() throws, and
+  // CAI_ERR_STATE if it is stream 2 of another thread.
   order::Stream stream() const;
 
-  // What tells it from all other streams, of whatever handle.
+  // Identifies it among all streams of any handle.
   order::StreamKey key() const noexcept { return stream_.key(); }
 
-  // Of the primary context that it is of; 0 for another context.
+  // The epoch of its primary context; 0 for another context.
   std::uint64_t epoch() const noexcept { return epoch_; }
   bool is_dead() const noexcept { return epoch_ != 0 && !is_alive(device.id, epoch_); }
 
@@ -41,7 +41,7 @@ class GpuStream final : public cai_stream {
     return wrapped && error.status == CAI_ERR_CUDA && driver::says_gone(error.native);
   }
 
-  // What happens to the stream with the last release.
+  // What the last release does with the stream.
   bool owned = false;
   bool wrapped = false;
   void (*release)(void *context) = nullptr;
@@ -53,11 +53,11 @@ class GpuStream final : public cai_stream {
 
   const order::Stream stream_;
   const std::uint64_t epoch_;
-  const std::uint64_t thread_ = stream_.key().thread;  // whose 2 it is
+  const std::uint64_t thread_ = stream_.key().thread;  // whose stream 2 it is
   const std::uint64_t process_ = forks();
   const std::shared_ptr<Failures> failures_ = std::make_shared<Failures>();
 
-  // Among all of the process.
+  // In the list of all streams of the process.
   GpuStream *before_ = nullptr, *after_ = nullptr;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What callers hang on a GPU's stream: functions, and objects that it keeps.
+// What callers attach to a GPU stream: functions, and objects that it keeps.
 #include "device/gpu_stream.hpp"
 #include "order/releases.hpp"
 
 namespace cai::device {
 namespace {
 
-// An end that a caller attaches, in the order room's form: an owner. The callback runs with the
+// A callback that a caller attaches, in the form of an owner, as order needs it. It runs with the
 // last release.
 class Attachment : public cai_owner {
  public:
@@ -39,7 +39,7 @@ class HostWork {
   HostWork(const HostWork &) = delete;
   HostWork &operator=(const HostWork &) = delete;
 
-  // On the driver's thread, where the driver may not be called.
+  // Called on the driver's thread, where the driver may not be called.
   void run_here() noexcept {
     State before = State::waiting;
     if (!state_.compare_exchange_strong(before, State::begun) && before == State::called_off) {
@@ -55,7 +55,7 @@ class HostWork {
     return state_.compare_exchange_strong(before, State::called_off);
   }
 
-  // Ends `uses`, which nothing is pending of, after the work.
+  // Ends `uses`, which have nothing pending, after the work.
   void end_after(std::unique_ptr<order::Uses> uses) noexcept {
     order::Uses *before = nullptr;
     order::Uses *const mine = uses.release();
@@ -65,7 +65,7 @@ class HostWork {
  private:
   enum class State { waiting, begun, called_off };
 
-  // What stands in `after_` once the work is done: an address, and nothing is there.
+  // The value of `after_` once the work is done: an address that is never read.
   static order::Uses *passed() noexcept {
     static char mark;
     return reinterpret_cast<order::Uses *>(&mark);
@@ -80,7 +80,7 @@ class HostWork {
 
 using Shared = std::shared_ptr<HostWork>;
 
-// Queues the work; the driver, or the graph that is being captured, has a share of it then.
+// Queues the work. The driver, or the graph that is being captured, then holds a reference to it.
 void launch(driver::Session &session, order::Stream &stream, const Shared &work) {
   auto theirs = std::make_unique<Shared>(work);
   driver::CUhostFn run_once = [](void *context) {
@@ -135,11 +135,11 @@ void GpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *its
   });
   if (status != CAI_OK) {
     if (shared->call_off()) throw Failure(error);
-    failures_->note(error);  // the work is being done, so it is queued; the next call tells
+    failures_->note(error);  // the work runs, so it was queued; the next call reports this
   }
   if (!holder) return;
   static_cast<void>(attachment.release());
-  // Without an event to go by, since it could not be recorded, the work itself says when.
+  // If no event could be recorded, the work itself says when it is done.
   holder->pending() ? order::put_off(holder.release()) : shared->end_after(std::move(holder));
 }
 
@@ -150,7 +150,7 @@ void GpuStream::attach(void (*end)(void *context), void *its_context) {
   order::Stream mine = stream();
   order::probe(session, mine);
   if (mine.capture) {
-    session.finish();  // what has become of the attachment is certain after this
+    session.finish();  // after this it is certain who owns the attachment
     order::hold_for_graph(session, mine.capture, attachment.get());
     cai_owner *const owner = attachment.release();
     return owner->release(owner);

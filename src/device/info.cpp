@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of devices: identity, abilities, memory.
+// The properties of devices: identity, capabilities, memory.
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ struct Memory {
   std::uint64_t free, total;
 };
 
-// What the machine can give without swapping: caches are as good as free.
+// The memory that the machine can provide without swapping: caches count as free.
 Memory memory_of_machine() {
   struct sysinfo machine{};
   if (sysinfo(&machine)) throw Failure(CAI_ERR_MEMORY, {}, "the machine's memory is not known");

@@ -28,7 +28,7 @@ namespace {
 
 // ---- Limits, from the environment ---------------------------------------------------------------
 
-// What a variable says; `usual` if it is not set, or empty.
+// The value of a variable; `usual` if it is unset or empty.
 template <class Number>
 Number number_of(const char *name, Number usual) {
   const char *const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): once, and early
@@ -45,8 +45,8 @@ Number number_of(const char *name, Number usual) {
 }
 
 struct Limits {
-  int64_t count;  // beyond, what can be freed without waiting is
-  double ratio;   // of the device's memory: beyond, all is
+  int64_t count;  // above this, frees what needs no wait
+  double ratio;   // of the device's memory: above this, frees all
 
   static const Limits &get() {
     static const Limits limits{number_of<int64_t>("CAI_MAX_PENDING_DEALLOCS_COUNT", 10),
@@ -57,8 +57,8 @@ struct Limits {
 
 // ---- What is pending on a device ----------------------------------------------------------------
 
-// Freed by one of the first two functions; forgotten by the third, which may be null, once the
-// GPU's primary context is not that of the epoch any more: its handles and addresses recur.
+// A pending free: freed by `free` or `destroy`. If the GPU's primary context is no longer that of
+// the epoch, `forget`, which may be null, is called instead: handles and addresses recur.
 struct Item {
   Free free;
   void (*destroy)(void *object);
@@ -68,7 +68,8 @@ struct Item {
   uint64_t bytes = 0;
   order::Event after{};  // waited for first
 
-  // Small ones take more than their bytes, here and of the driver's: they must not pile up.
+  // A small free costs more than its bytes, here and in the driver, so many of them must not
+  // accumulate.
   uint64_t weight() const noexcept { return std::max(bytes, uint64_t{1} << 16); }
 };
 
@@ -76,7 +77,7 @@ Item item_of(const PendingFree &free) {
   return {free.free, nullptr, free.forget, free.context, free.epoch, free.bytes, free.after};
 }
 
-// In parts, none of which ever moves: to add one takes no longer after a million others.
+// In parts that never move, so that adding an item takes constant time.
 class Items {
  public:
   void add(Item &&item) {
@@ -90,9 +91,9 @@ class Items {
   std::size_t size() const noexcept {
     return parts_.empty() ? 0 : (parts_.size() - 1) * part_size + parts_.back().size();
   }
-  // So many there are places for, in any case.
+  // At least this many items fit without an allocation.
   std::size_t places() const noexcept { return parts_.empty() ? 0 : parts_.front().capacity(); }
-  // Keeps the first part's memory.
+  // Keeps the memory of the first part.
   void clear() noexcept {
     if (parts_.empty()) return;
     parts_.erase(parts_.begin() + 1, parts_.end());
@@ -109,16 +110,16 @@ class Items {
 };
 
 enum class Flush {
-  objects,      // and nothing that the driver waits for
-  if_idle,      // the rest, too, as far as the host need not wait
-  all,          // and if it has to
-  if_deferred,  // likewise, though it is deferred
+  objects,      // only those that need not wait
+  if_idle,      // frees, too, if the host need not wait
+  all,          // frees, even if the host must wait
+  if_deferred,  // the same, although it is deferred
 };
 
-// What is pending, and places for what will be.
+// The pending items, and memory for later ones.
 struct List {
   Items items;
-  Items spare;  // its memory serves the next ones
+  Items spare;  // memory to use again
 
   Items take() noexcept { return std::exchange(items, std::exchange(spare, {})); }
   void keep_memory(Items &taken) noexcept {
@@ -127,14 +128,14 @@ struct List {
 };
 
 struct Slot {
-  std::mutex mutex;  // for the fields alone
-  List objects;      // streams and events, whose end waits for nothing
-  List frees;        // the rest: the driver waits for the device before it frees memory
+  std::mutex mutex;  // guards only the fields
+  List objects;      // streams and events, which are destroyed without a wait
+  List frees;        // frees: the driver waits for the device before it frees memory
   uint64_t bytes = 0;
   uint64_t weight = 0;
-  uint64_t looks_at = 0;              // so many frees until the next look
+  uint64_t looks_at = 0;              // the number of frees at which to look again
   uint32_t deferred = 0;              // deferrals that are open
-  std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
+  std::atomic<uint64_t> capacity{0};  // of the device; 0: not queried yet
 
   uint64_t count() const noexcept { return objects.items.size() + frees.items.size(); }
 
@@ -150,7 +151,7 @@ struct Slot {
     return frees.take();
   }
 
-  // Not at each one: to look at what a busy device has yet to do takes time.
+  // Not at each free: to query a busy device takes time.
   void look_later(const Limits &limits) noexcept {
     const uint64_t size = frees.items.size();
     looks_at = size + std::max(static_cast<uint64_t>(limits.count), size / 8);
@@ -171,12 +172,12 @@ struct Slot {
 };
 
 Slot &slot_of(cai_device device) {
-  // Never destroyed: memory is given back until the very end of the process.
+  // Never destroyed: memory may be freed as late as the process ends.
   auto &slots = immortal<std::array<Slot, most_devices + 1>>();
   return slots[slot_index(device)];
 }
 
-// Runs `body(session)` with the GPU's primary context current, or, of the CPU, `body(nullptr)`.
+// Runs `body(session)` with the GPU's primary context current; for the CPU, `body(nullptr)`.
 template <class Body>
 void within(cai_device device, Body &&body) {
   if (device.type == CAI_DEVICE_CPU) return body(nullptr);
@@ -215,8 +216,8 @@ bool is_capturing(const driver::Driver &cu, std::uint64_t stream) {
   throw Failure(driver::failure_of(cu.cuStreamGetCaptureInfo.name, result));
 }
 
-// Streams that work may be on, as far as anybody can see: the default ones, which stand for the
-// blocking ones, and this thread's current one, or the first again.
+// The streams that can be seen to have work: the default ones, which stand for the blocking ones,
+// and this thread's current stream, or the first one again.
 std::array<std::uint64_t, 3> streams_in_sight(cai_device device) {
   constexpr std::uint64_t legacy = driver::stream_legacy;
   const HeldStream current = current_stream_if_any(device);
@@ -237,12 +238,12 @@ bool is_capturing(const driver::Driver &cu, cai_device device) {
                      [&](std::uint64_t stream) { return is_capturing(cu, stream); });
 }
 
-// A failure is no reason to wait: the caller that frees gets it.
+// A failure counts as ready: the free that follows reports it.
 bool is_ready(driver::CUresult answer) noexcept {
   return answer != driver::error_not_ready;
 }
 
-// Whether a free need not wait for the device, as far as anybody can see.
+// Whether a free need not wait for the device, as far as these streams show.
 bool is_idle(const driver::Driver &cu, cai_device device) {
   const auto streams = streams_in_sight(device);
   return std::all_of(streams.begin(), streams.end(), [&](std::uint64_t stream) {
@@ -273,7 +274,7 @@ void free_one(cai_device device, const Item &item, driver::Faults &failed) noexc
   failed.note(error);
 }
 
-// Runs `body`, which frees. Throws CAI_ERR_CAPTURE where that is not allowed now.
+// Runs `body`, which frees. Throws CAI_ERR_CAPTURE if memory cannot be freed now.
 template <class Body>
 void unless_captured(cai_device device, Body &&body) {
   within(device, [&](driver::Session *session) {
@@ -306,7 +307,7 @@ void end_objects(cai_device device, Slot &slot, driver::Faults &failed) noexcept
   end_all(device, slot, &Slot::objects, std::move(objects), failed);
 }
 
-// What has to wait for its event stays.
+// Keeps those that must wait for their event.
 void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &slot,
                             driver::Faults &failed) {
   if (!is_idle(cu, device)) {
@@ -341,8 +342,8 @@ void end_frees(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
   end_all(device, slot, &Slot::frees, std::move(frees), failed);
 }
 
-// Frees what is pending. Throws CAI_ERR_CAPTURE where that is not allowed now; failures of the
-// frees are noted. Whether there was anything.
+// Frees what is pending. Throws CAI_ERR_CAPTURE if memory cannot be freed now; notes failures of
+// the frees. Returns whether there was anything to free.
 bool flush(cai_device device, Flush which, driver::Faults &failed) {
   Slot &slot = slot_of(device);
   {
@@ -360,7 +361,7 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
   return true;
 }
 
-// The same where no caller waits for the result.
+// The same for callers that do not use the result.
 bool flush_and_report(cai_device device, Flush which) noexcept {
   driver::Faults failed;
   bool freed = false;
@@ -374,7 +375,8 @@ bool flush_and_report(cai_device device, Flush which) noexcept {
   return freed;
 }
 
-// Takes the item only if it does not throw. Whose event has just been recorded has looked before.
+// Takes the item only if it does not throw. A caller that has just recorded an event has already
+// looked for idle frees.
 void add(cai_device device, Item &&item) {
   const Limits &limits = Limits::get();
   Slot &slot = slot_of(device);
@@ -401,7 +403,7 @@ void pend(cai_device device, const PendingFree &free) {
     return add(device, std::move(item));
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): see below
   }
-  // It cannot be remembered: it is freed now, even if the host has to wait.
+  // There is no memory to defer it, so it is freed now, even if the host must wait.
   driver::Faults failed;
   bool freed = false;
   try {

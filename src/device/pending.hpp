@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frees that wait until there are more of them, of memory and of GPU objects without references any
-// more.
+// Frees that wait for more frees: of memory, and of GPU objects without references.
 #pragma once
 
 #include <cstdint>
@@ -17,40 +16,40 @@ struct PendingFree {
   Free free;
   void *context;
   uint64_t bytes;
-  uint64_t epoch;  // of the GPU's primary context that it goes with: after that,
+  uint64_t epoch;                           // of its GPU's primary context: after a reset,
   void (*forget)(void *context) = nullptr;  // this ends the context, and nothing is freed
-  order::Event after{};                     // waited for first; empty: nothing is
+  order::Event after{};                     // waited for first; empty: no wait
 };
 
-// Adds a free, and frees what is due by now; with no room to remember it, frees it at once. Throws
-// if it can do neither, and then `context` is the caller's.
+// Adds a free, and frees what is due. Without memory to defer it, frees it at once. Throws if it
+// can do neither, and then `context` is the caller's.
 void pend(cai_device device, const PendingFree &free);
 
-// Likewise an object of a GPU, whose end waits for nothing: `destroy` runs once, on any thread,
-// with no lock held, and never in a capture; at once if the object cannot be remembered.
+// The same for a GPU object that is destroyed without a wait: `destroy` runs once, on any thread,
+// without a lock, and never in a capture; at once if there is no memory to defer it.
 void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object) noexcept;
 
-// One more is to be added, with an event to be recorded now: frees what is due without that.
+// Called before a free is added that records an event now: frees what is due without that one.
 void look_at_pending(cai_device device) noexcept;
 
-// Memory is short: frees what is pending, where that is allowed. Whether anything was.
+// Called if memory is short: frees what is pending, if allowed. Returns whether anything was freed.
 bool make_room(cai_device device) noexcept;
 
-// Frees all that is pending on a device, and notes what fails. Throws CAI_ERR_CAPTURE where nothing
-// may be freed now.
+// Frees all that is pending on a device, and notes failures. Throws CAI_ERR_CAPTURE if nothing may
+// be freed now.
 void flush_pending(cai_device device, driver::Faults &failed);
 
-// Until this has ended as often as it has begun, nothing is freed but before a reset.
+// Defers frees until as many calls of end_deferring(). Only a reset frees meanwhile.
 void begin_deferring(cai_device device) noexcept;
 void end_deferring(cai_device device) noexcept;
 
-// The device is about to be reset: frees all, deferred or not.
+// The device will be reset: frees all, deferred or not.
 void flush_before_reset(cai_device device) noexcept;
 
-// Its primary context was destroyed: forgets the frees that were pending in it.
+// The device's primary context was destroyed: forgets its pending frees.
 void forget_pending(cai_device device) noexcept;
 
-// Throws a Failure unless the environment's limits are valid.
+// Throws a Failure if a limit in the environment is invalid.
 void require_pending_limits();
 
 struct PendingCounts {

@@ -12,9 +12,9 @@ namespace cai::device {
 namespace {
 
 struct Slot {
-  std::mutex mutex;  // held while the context is made or reset: the driver alone is called
+  std::mutex mutex;  // held while the context is made or reset; only the driver is called meanwhile
   std::atomic<driver::CUcontext> context{nullptr};
-  std::atomic<driver::CUcontext> last{nullptr};  // which it was, or still is
+  std::atomic<driver::CUcontext> last{nullptr};  // the current or the former one
   std::atomic<std::uint64_t> epoch{1};
   driver::CUdevice device = 0;
 };
@@ -22,7 +22,7 @@ struct Slot {
 std::atomic<std::uint64_t> reset_count{0};
 
 Slot &slot_of(int32_t ordinal) {
-  // Never destroyed: memory is given back until the very end of the process.
+  // Never destroyed: memory may be freed as late as the process ends.
   return immortal<std::array<Slot, most_devices>>()[static_cast<std::size_t>(ordinal)];
 }
 
@@ -58,7 +58,7 @@ Primary primary(driver::Session &session, int32_t ordinal) {
 std::optional<int32_t> current_gpu(driver::Session &session) {
   const driver::CUcontext current = session.current();
   if (!current) return std::nullopt;
-  driver::CUdevice device = 0;  // which is its ordinal
+  driver::CUdevice device = 0;  // the device's ordinal
   const driver::CUresult result = session.cu.cuCtxGetDevice(&device);
   if (result == driver::success) return device;
   if (session.is_destroyed(current)) {
@@ -92,7 +92,8 @@ void reset_primary(driver::Session &session, int32_t ordinal) {
   slot.epoch.fetch_add(1, std::memory_order_acq_rel);
   reset_count.fetch_add(1, std::memory_order_release);
   driver::call(session.cu.cuDevicePrimaryCtxReset, device);
-  // The reset leaves the counts alone: this one is given back, and taken anew at the next need.
+  // The reset does not change the counts, so this retain is released, and taken again at the next
+  // use.
   if (held) driver::call(session.cu.cuDevicePrimaryCtxRelease, device);
 }
 

@@ -24,7 +24,7 @@ constinit std::atomic<std::uint64_t> tickets{0};
                 "the stream's thread is in the process that this one was forked from");
 }
 
-// Signals are for the threads of the program.
+// Signals are for the program's own threads.
 class NoSignals {
  public:
   NoSignals() {
@@ -103,7 +103,7 @@ void Queue::wait_until_done(std::uint64_t number) const {
 }
 
 bool Queue::is_busy() const noexcept {
-  // In this order: what is pushed in between must not look like something that has finished.
+  // In this order: work that is pushed between the two reads must not look complete.
   const std::uint64_t finished = finished_.load(std::memory_order_acquire);
   return finished != pushed_.load(std::memory_order_acquire);
 }
@@ -132,7 +132,7 @@ void Queue::close() noexcept {
   if (untold) report(*untold);
 }
 
-// Waits for work, and takes all that there is; null once the queue is closed and empty.
+// Waits for work, and takes all of it; null once the queue is closed and empty.
 Task *Queue::take() {
   std::unique_lock lock(mutex_);
   while (!first_ && !closed_) {
@@ -155,7 +155,7 @@ void Queue::finish(Task *task) noexcept {
   finished_.notify_all();
 }
 
-// Work has failed: takes what waits, too, to be dropped after `rest`.
+// Work has failed: takes the waiting work, too, to be dropped after `rest`.
 Task *Queue::note(const cai_error &error, Task *rest) noexcept {
   bool told = false;
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread that does work in the order in which it comes: what an asynchronous stream of the CPU is
-// made of. It lives until its work is done, which may be longer than the stream.
+// A thread that does work in order: the implementation of an asynchronous CPU stream. It lives
+// until its work is done, which may be longer than the stream.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace cai::device {
 
 struct Task {
   cai_work_fn work;             // may be null
-  void (*done)(void *context);  // after the work, or in its place; may be null
+  void (*done)(void *context);  // called after the work, or instead of it; may be null
   void *context;
   Task *next = nullptr;
   std::uint64_t ticket = 0;  // in the order of all queues
@@ -24,14 +24,14 @@ struct Task {
 
 class Queue final : public order::HostQueue {
  public:
-  // Throws CAI_ERR_UNSUPPORTED if there can be no thread.
+  // Throws CAI_ERR_UNSUPPORTED if no thread can be started.
   static std::shared_ptr<Queue> start();
 
   Queue() = default;
   Queue(const Queue &) = delete;
   Queue &operator=(const Queue &) = delete;
 
-  // Throws CAI_ERR_STATE in a forked child, where there is no such thread.
+  // Throws CAI_ERR_STATE in a forked child, which has no such thread.
   void require_alive() const;
 
   // Returns the task's number.
@@ -40,11 +40,11 @@ class Queue final : public order::HostQueue {
   bool is_over(std::uint64_t number) const noexcept override;
   void wait_for(std::uint64_t number) override;
   bool is_busy() const noexcept;
-  // Waits for what has been pushed by now. Throws CAI_ERR_STATE on the queue's own thread.
+  // Waits for all work pushed so far. Throws CAI_ERR_STATE on the queue's own thread.
   void wait();
-  bool is_here() const noexcept;  // whether this is its thread
+  bool is_here() const noexcept;  // whether the caller is on its thread
 
-  // Nothing comes any more: the thread ends once it has done what is there.
+  // No more work will come: the thread ends once it has done its work.
   void close() noexcept;
 
   Failures failures;
@@ -61,7 +61,7 @@ class Queue final : public order::HostQueue {
   void finish(Task *task) noexcept;
   Task *note(const cai_error &error, Task *rest) noexcept;
 
-  std::mutex mutex_;  // for the lists
+  std::mutex mutex_;  // guards the list
   std::condition_variable arrived_;
   Task *first_ = nullptr;
   Task *last_ = nullptr;
@@ -74,14 +74,14 @@ class Queue final : public order::HostQueue {
   const std::uint64_t process_ = forks();
 };
 
-// A point in the work of the CPU, which is passed once.
+// A point in the work of a CPU stream, passed once.
 class Mark {
  public:
   explicit Mark(const Queue *by) noexcept : by_(by) {}
 
   void pass() noexcept;
   bool is_passed() const noexcept { return passed_.load(std::memory_order_acquire) != 0; }
-  // Throws CAI_ERR_STATE on the thread that has to pass it, and where that thread is not.
+  // Throws CAI_ERR_STATE on the thread that must pass it, and in a process without that thread.
   void wait() const;
   std::chrono::steady_clock::time_point time() const noexcept {
     return time_.load();
@@ -89,7 +89,7 @@ class Mark {
   const Queue *by() const noexcept { return by_; }
 
  private:
-  const Queue *const by_;  // compared only
+  const Queue *const by_;  // only compared
   std::atomic<std::chrono::steady_clock::time_point> time_{};
   std::atomic<int> passed_{0};
   const std::uint64_t process_ = forks();

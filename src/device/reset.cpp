@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices are synchronised and reset.
+// Synchronises and resets devices.
 #include "device/reset.hpp"
 
 #include <algorithm>
@@ -29,14 +29,14 @@ struct Callbacks {
   auto find(const Callback &callback) { return std::find(all.begin(), all.end(), callback); }
 };
 
-// Never destroyed: any thread may come till the end.
+// Never destroyed: any thread may use it until the process ends.
 Callbacks &callbacks() {
   return immortal<Callbacks>();
 }
 
 constinit thread_local bool resetting = false;
 
-// While it lives, the calling thread is inside of a reset.
+// While one exists, the calling thread is in a reset.
 struct Resetting {
   Resetting() {
     if (resetting) throw Failure(CAI_ERR_STATE, {}, "a reset calls this: it cannot begin another");
@@ -53,7 +53,7 @@ void synchronize_current(cai_stream &current) {
   current.raise_failure();
 }
 
-// Likewise, unless its owner has ended it: what it had to do, the context has.
+// The same, unless the stream's owner has destroyed it: then the context waits for its work.
 void synchronize_what_is_there(cai_stream &current) {
   try {
     synchronize_current(current);
@@ -104,7 +104,7 @@ void reset(cai_device device, std::uint32_t flags) {
   }
   flush_before_reset(device);
   take(reset_steps.managers, device);
-  flush_before_reset(device);  // what the managers have given up
+  flush_before_reset(device);  // memory that the managers have released
   if (is_cpu(device) || !(flags & CAI_RESET_CONTEXT)) return;
   driver::Session session;
   reset_primary(session, device.id);

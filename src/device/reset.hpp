@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rooms above take part in a reset of a device.
+// Lets higher layers take part in a reset of a device.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@ namespace cai::device {
 
 using ResetStep = void (*)(cai_device device) noexcept;
 
-// A room whose objects a reset ends sets its step before it makes the first.
+// A layer whose objects end with a reset sets its step before it makes any.
 struct ResetSteps {
-  // All that was pending has been freed, and the context is there still; no lock is held.
+  // All pending frees are done, and the context still exists. No lock is held.
   std::atomic<ResetStep> managers{nullptr};
-  // The GPU's primary context has gone.
+  // The GPU's primary context was destroyed.
   std::atomic<ResetStep> memory{nullptr};
 };
 inline constinit ResetSteps reset_steps;

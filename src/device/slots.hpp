@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One slot a device, for what is kept for each: a GPU by its number, and the CPU.
+// One slot per device: a GPU by its number, and the CPU.
 #pragma once
 
 #include "core/error.hpp"

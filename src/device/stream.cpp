@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles of streams: made, counted, described.
+// Stream handles: made, counted, described.
 #include "device/stream.hpp"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace cai::device {
 namespace {
 
-// Streams whose last reference was released where the driver could not be called.
+// Streams whose last reference was released where the driver may not be called.
 constinit std::atomic<cai_stream *> left{nullptr};
 
 bool drop_holder(cai_stream *stream) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams of either device behind one handle.
+// Streams of both devices behind one handle.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@ struct cai_stream {
   const cai_device device;
   const std::uint32_t mode;
   std::atomic<std::uint64_t> holders{1};
-  cai_stream *next = nullptr;  // among those whose end waits for a thread that may call the driver
+  cai_stream *next = nullptr;  // among those that wait for a thread that may call the driver
 
   virtual std::uint64_t value() const noexcept { return 0; }
 
-  // Throws CAI_ERR_STATE if it can serve no longer: after a reset, in a forked child.
+  // Throws CAI_ERR_STATE if the stream can no longer be used: after a reset, or in a forked child.
   virtual void require_alive() const = 0;
-  // Fills in the rest of what is known: all but mode, device and value.
+  // Fills in all fields but mode, device and value.
   virtual void describe(cai_stream_info &info) = 0;
 
-  // As the functions of these names, and on a handle that is alive.
+  // These do what the public functions of the same names do, for a stream that is alive.
   virtual void enqueue(cai_work_fn work, void (*done)(void *context), void *its_context) = 0;
   virtual void attach(void (*release)(void *context), void *its_context) = 0;
   virtual bool is_busy() = 0;
@@ -33,7 +33,7 @@ struct cai_stream {
   // Throws the failure of earlier work, once.
   virtual void raise_failure() = 0;
 
-  // The last reference was released: ends the handle, and lets queued work run.
+  // Runs when the last reference is released: ends the handle, and lets queued work continue.
   virtual void retire() noexcept = 0;
 
  protected:
@@ -42,7 +42,7 @@ struct cai_stream {
 
 namespace cai::device {
 
-// A share of a stream.
+// A reference to a stream.
 class HeldStream {
  public:
   HeldStream() = default;
@@ -75,17 +75,17 @@ inline cai_stream &require_stream(cai_stream *stream, const char *name = "stream
   return *stream;
 }
 
-// Each throws. The caller owns one reference to the result.
+// Each throws on failure. The caller owns one reference to the result.
 HeldStream create_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
 HeldStream new_cpu_stream(std::uint32_t mode);
 HeldStream new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
 HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
                            void *context);
 
-// Releases a reference where the driver must not be called: a GPU stream ends later.
+// Releases a reference where the driver may not be called: a GPU stream ends later.
 void release_quietly(cai_stream *stream) noexcept;
 
-// Ends what release_quietly() has left.
+// Ends the streams that release_quietly() has left.
 void end_left() noexcept;
 
 }  // namespace cai::device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Freed memory that a GPU's current pool keeps.
+// Releases the cached memory of a GPU's current pool.
 #include "device/device.hpp"
 #include "device/primary.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a stream does: work, keep, wait, follow.
+// What a stream can do: work, keep, wait, follow.
 #include "device/cpu_stream.hpp"
 #include "device/follow.hpp"
 #include "device/gpu_stream.hpp"
@@ -10,14 +10,14 @@
 namespace cai::device {
 namespace {
 
-// What a CPU stream waits for: the event, if what it was recorded in is still there.
+// What a CPU stream waits for: the event, if its context still exists.
 struct GpuPoint {
   order::Event event;
   std::int32_t ordinal;
   std::uint64_t epoch;
 
   void wait() const {
-    if (epoch != 0 && !is_alive(ordinal, epoch)) return;  // a reset waits for all before
+    if (epoch != 0 && !is_alive(ordinal, epoch)) return;  // a reset waits for all earlier work
     driver::Session session;
     session.use_relaxed_mode();
     driver::call(session.cu.cuEventSynchronize, event.handle());
@@ -38,9 +38,8 @@ void follow_on_gpu(GpuStream &stream, GpuStream &other) {
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
                   "the other stream is being captured, and the legacy stream can join no capture");
   }
-  if (is_fork) to.capture = from.capture;  // as it will be
-  // Always by an event: a stream that waits for an idle stream 1 does not wait for what that one
-  // has waited for.
+  if (is_fork) to.capture = from.capture;  // the capture that it will join
+  // Always by an event: an idle stream 1 does not pass on the order to a stream that follows it.
   const order::Edge edge =
       order::edge_between(session, from, to, order::Way::told, CAI_USE_EXTERNAL);
   if (edge == order::Edge::external) {
@@ -123,7 +122,7 @@ cai_status cai_stream_attach(cai_stream *stream, void (*release)(void *context),
 cai_status cai_stream_query(cai_stream *stream, int32_t *busy, cai_error *error) {
   return guard(error, [&] {
     device::require(busy, "busy");
-    // In this order: a caller that learns that the stream is idle has learnt how its work ended.
+    // In this order: code that sees the stream idle also sees the failure of its work.
     const bool is_busy = device::require_stream(stream).is_busy();
     stream->raise_failure();
     *busy = is_busy ? 1 : 0;

@@ -15,8 +15,8 @@ void Relaxed::restore() noexcept {
   active_ = false;
   CUstreamCaptureMode mode = mode_;
   if (!faults_.attempt(cu_.cuThreadExchangeStreamCaptureMode, &mode)) {
-    // The failure is noted. It may be an older one that only surfaced here, so try once more:
-    // asking for the same mode twice does no harm.
+    // The failure is noted. It may be an older one that surfaced here, so this tries again: to
+    // request the same mode twice is harmless.
     mode = mode_;
     (void)cu_.cuThreadExchangeStreamCaptureMode(&mode);
   }

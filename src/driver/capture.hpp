@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph capture: the driver is asked what is being captured before anything is done, and no call
-// made here may spoil the capture of other code.
+// Graph capture: captures are checked before anything is done, and no call made here may ruin a
+// capture of other code.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace cai::driver {
 
-// While it lives, this thread may make the calls that a capture forbids as "potentially unsafe":
-// creating, destroying and querying what belongs to no capture is safe.
+// While one exists, this thread may make the calls that a capture forbids as "potentially unsafe":
+// to create, destroy and query what belongs to no capture is safe.
 class Relaxed {
  public:
   Relaxed(const Driver &cu, Faults &faults);
@@ -23,7 +23,7 @@ class Relaxed {
  private:
   const Driver &cu_;
   Faults &faults_;
-  CUstreamCaptureMode mode_ = capture_mode_relaxed;  // the thread's own, once exchanged
+  CUstreamCaptureMode mode_ = capture_mode_relaxed;  // the thread's own mode, once exchanged
   bool active_ = false;
 };
 
@@ -35,13 +35,13 @@ struct Capture {
   explicit operator bool() const noexcept { return id != 0; }
 };
 
-// Throws what is amiss with a stream's capture: an invalidated one, if all that the driver said was
-// success; CAI_ERR_ARGUMENT for 2 where a green context is current.
+// Throws the failure of a query of a stream's capture: that the capture was invalidated, if the
+// driver's status is success; CAI_ERR_ARGUMENT for 2 if a green context is current.
 [[noreturn, gnu::cold]] void fail_capture(const Driver &cu, std::uint64_t stream, CUresult result);
 
-// Asks without harm. Throws CAI_ERR_CAPTURE if the capture was invalidated, and for the legacy
-// stream while a blocking stream of the current context is being captured. For 1 and 2, their
-// context must be current.
+// Queries a stream without affecting its capture. Throws CAI_ERR_CAPTURE if the capture was
+// invalidated, and for the legacy stream while a blocking stream of the current context is being
+// captured. For 1 and 2, their context must be current.
 inline Capture capture_of(const Driver &cu, std::uint64_t stream) {
   CUstreamCaptureStatus status = capture_none;
   Capture capture;
@@ -52,10 +52,10 @@ inline Capture capture_of(const Driver &cu, std::uint64_t stream) {
   return capture;
 }
 
-// The nodes of the graph that what is captured on the stream next comes after.
+// The nodes that the next node captured on the stream will depend on.
 std::vector<CUgraphNode> dependencies_of(const Driver &cu, std::uint64_t stream);
 
-// What is captured on the stream next comes after these as well.
+// Adds nodes that the next node captured on the stream will depend on.
 void add_dependencies(const Driver &cu, std::uint64_t stream, std::vector<CUgraphNode> &nodes);
 
 }  // namespace cai::driver

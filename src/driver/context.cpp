@@ -24,8 +24,8 @@ std::uint64_t Session::id_of(CUcontext context) const {
   return id;
 }
 
-// The id of the primary context that was last seen on each of the first devices. Ids never recur,
-// so that one which is current is known by it, and need not be retained.
+// The ids of the last seen primary contexts of the first devices. Ids never recur, so a current
+// context is recognised by its id without being retained.
 static constinit std::atomic<unsigned long long> known_primaries[64];
 
 CUcontext Session::of_device(int ordinal) {
@@ -61,7 +61,7 @@ std::vector<CUcontext> Session::primaries() {
       call(cu.cuDeviceGet, &device, ordinal);
       if (const CUcontext context = primary_of(device)) found.push_back(context);
     } catch (const Failure &failure) {
-      faults.note(failure.error());  // of one device, which is no reason to leave out the others
+      faults.note(failure.error());  // the other devices are still tried
     }
   }
   return found;
@@ -75,7 +75,7 @@ CUcontext Session::primary_of(CUdevice device) {
   int active = 0;
   call(cu.cuDevicePrimaryCtxGetState, device, &flags, &active);
   if (!active) return nullptr;
-  primaries_.reserve(primaries_.size() + 1);  // so that nothing fails once it is retained
+  primaries_.reserve(primaries_.size() + 1);  // first, so that nothing can fail after the retain
   use_relaxed_mode();
   CUcontext context = nullptr;
   call(cu.cuDevicePrimaryCtxRetain, &context, device);
@@ -102,8 +102,8 @@ Session::Within::~Within() {
   session_.current_ = before_;
   CUcontext popped = nullptr;
   if (session_.faults.attempt(driver.cuCtxPopCurrent, &popped)) return;
-  // The failure is noted. It may be an older one that only surfaced here, with the context popped
-  // all the same: look, since a second pop would then take the caller's.
+  // The failure is noted. It may be an older one that surfaced here although the context was
+  // popped. So this checks: a second pop would take the caller's context.
   CUcontext top = nullptr;
   if (driver.cuCtxGetCurrent(&top) == success) {
     if (top == before_) return;

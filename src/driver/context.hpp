@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts: which one is meant, and the caller's back in its place on every path.
+// Contexts: finds the right one, and restores the caller's on every path.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace cai::driver {
 
-// One call into libcai that uses the driver. What it changes for the thread (the current context,
-// the capture mode) and what it holds (primary contexts) is as before when it ends, however it
-// ends.
+// One call into libcai that uses the driver. At its end it restores what it changed for the thread
+// (the current context, the capture mode) and releases what it holds (primary contexts), also after
+// a failure.
 //
 //   Session session;   // loads the driver
 //   ...                // throws Failure
@@ -34,13 +34,13 @@ class Session {
 
   void finish();
 
-  // From here to the end this thread may make the calls that a capture elsewhere forbids: creating,
-  // destroying, querying, waiting on the host.
+  // From here to the end, this thread may make the calls that a capture elsewhere forbids: create,
+  // destroy, query, wait on the host.
   void use_relaxed_mode() {
     if (!relaxed_) relaxed_.emplace(cu, faults);
   }
 
-  // The context current now; null if there is none. The driver is asked at the first need.
+  // The current context; null if there is none. Queried at the first use.
   CUcontext current() {
     if (!current_) {
       CUcontext found = nullptr;
@@ -50,7 +50,7 @@ class Session {
     return *current_;
   }
 
-  // Runs `body` with `context` current. What was noted before is not this body's, and waits for
+  // Runs `body` with `context` current. Earlier noted failures are not thrown here, but by
   // finish().
   template <class Body>
   [[gnu::noinline]] void in(CUcontext context, Body &&body) {
@@ -66,23 +66,22 @@ class Session {
   // The context of a stream that is a handle: neither 1 nor 2.
   CUcontext of_stream(std::uint64_t stream) const;
 
-  // What tells a context from all others there ever were: handles recur. The context must be alive.
+  // Identifies a context among all that ever existed, since handles recur. The context must exist.
   std::uint64_t id_of(CUcontext context) const;
 
-  // Whether a context has gone; one that is current stays so. For after a call that failed, which
-  // may have been with an older failure that only surfaced there.
+  // Whether a context was destroyed; a destroyed one may still be current. For use after a call
+  // that failed: the failure may be an older one that surfaced there.
   bool is_destroyed(CUcontext context) const noexcept {
     unsigned long long id = 0;
     const CUresult result = cu.cuCtxGetId(context, &id);
     return result == error_context_is_destroyed || result == error_invalid_context;
   }
 
-  // The context that stands for a device where the memory names none: the primary one if it is
-  // active, on any thread, else the current one if it is on that device and alive, else null. It
-  // never makes one.
+  // The context for a device if the memory has none: the primary one if it is active, no matter who
+  // uses it; else the current one if it is on that device and exists; else null. Never makes one.
   CUcontext of_device(int ordinal);
 
-  // The primary contexts that are active, for the rest of the session.
+  // The active primary contexts, retained for the rest of the session.
   std::vector<CUcontext> primaries();
 
  private:

@@ -19,10 +19,10 @@ struct Loaded {
   Driver functions;
   GetErrorText error_name = nullptr;
   GetErrorText error_text = nullptr;
-  cai_error error{};  // status is CAI_OK if all went well
+  cai_error error{};  // status is CAI_OK if loading succeeded
 };
 
-// No lock and no initialiser that runs: the first threads may load at once, and one of them wins.
+// Neither a lock nor an initialiser: the first threads may load at once, and one result is used.
 constinit std::atomic<const Loaded *> loaded{nullptr};
 
 class Loader {
@@ -108,7 +108,7 @@ class Loader {
                   name ? name : "unknown error", static_cast<int>(result), version_text());
   }
 
-  // " 13.0", or nothing if the driver does not say.
+  // " 13.0", or nothing if the driver does not report a version.
   const char *version_text() {
     int version = 0;
     const auto get = reinterpret_cast<CUresult (*)(int *)>(find("cuDriverGetVersion", 2020));
@@ -125,12 +125,12 @@ class Loader {
 
  private:
   Loaded &out_;
-  void *library_ = nullptr;  // stays open: functions of it may be on any thread's stack
+  void *library_ = nullptr;  // stays open: its functions may be on any thread's stack
   GetProcAddress find_ = nullptr;
   char version_[32] = "";
 };
 
-// The driver serves the process that has loaded it, and no child that this process forks.
+// The driver works only in the process that loaded it, not in a forked child.
 constinit Loaded forked{};
 
 void in_child() noexcept {
@@ -170,7 +170,7 @@ bool is_loaded() noexcept {
 }
 
 cai_error failure_of(const char *function, CUresult result) noexcept {
-  const Loaded &found = *loaded.load(std::memory_order_acquire);  // whose function has failed
+  const Loaded &found = *loaded.load(std::memory_order_acquire);  // the function that failed
   const char *name = Loader::text(found.error_name, result);
   const char *text = Loader::text(found.error_text, result);
   cai_error error;
@@ -185,7 +185,7 @@ bool says_gone(CUresult result) noexcept {
     case error_invalid_context:
     case error_context_is_destroyed:
     case error_invalid_handle:
-    // From here on, of the device.
+    // This and later errors are the device's.
     case error_ecc_uncorrectable:
     case error_nvlink_uncorrectable:
     case error_contained:

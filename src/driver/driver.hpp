@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The driver's library: loaded at the first need, for ever. This room alone knows libcuda.
+// The driver's library, loaded at the first use and never unloaded. Only this folder knows libcuda.
 #pragma once
 
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace cai::driver {
 
-// A function of the driver, with the name that errors show.
+// A function of the driver, with its name for errors.
 template <class... Arguments>
 struct Function {
   const char *name;
@@ -18,7 +18,7 @@ struct Function {
   CUresult operator()(Arguments... arguments) const noexcept { return address(arguments...); }
 };
 
-// One that the driver may lack; then a call of it fails.
+// A function that the driver may lack. A call of it then fails.
 template <class... Arguments>
 struct OptionalFunction {
   const char *name;
@@ -39,8 +39,8 @@ struct Driver {
 #undef CAI_DRIVER_OPTIONAL
 };
 
-// The driver, or a Failure with CAI_ERR_DRIVER that says what is amiss. The first answer stands for
-// the life of the process.
+// The driver, or a Failure with CAI_ERR_DRIVER that says what is wrong. The first answer is used
+// for the rest of the process.
 const Driver &get();
 
 // Whether get() has been called.
@@ -49,13 +49,13 @@ bool is_loaded() noexcept;
 // "[cuEventRecord] CUDA_ERROR_INVALID_HANDLE (400): invalid resource handle", with CAI_ERR_CUDA.
 cai_error failure_of(const char *function, CUresult result) noexcept;
 
-// Whether a call for something says by this that its context has gone, or will never run anything
+// Whether a call's error means that the object's context was destroyed, or will never run anything
 // again: an error of the device stays until the context is destroyed.
 bool says_gone(CUresult result) noexcept;
 
 [[noreturn, gnu::cold]] void fail_call(const char *function, CUresult result);
 
-// Calls a function of the driver that must succeed.
+// Calls a function of the driver and throws its failure.
 template <template <class...> class Kind, class... Arguments>
 void call(const Kind<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
   if (const CUresult result = function(arguments...)) fail_call(function.name, result);

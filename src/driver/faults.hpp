@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failures that come where nothing may be thrown: the first one is kept, and raised later.
+// Failures where nothing may be thrown: the first one is kept, and thrown later.
 #pragma once
 
 #include <optional>

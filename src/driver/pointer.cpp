@@ -6,9 +6,9 @@
 namespace cai::driver {
 namespace {
 
-// One plural query: it does not fail for an address that the driver does not know, but gives zeros.
+// The query for several attributes: for an unknown address it returns zeros instead of failing.
 CUresult query(const Driver &cu, std::uint64_t address, bool with_device_pointer, Pointer &out) {
-  // The driver writes values of one to eight bytes; `value` is zero where it writes none.
+  // The driver writes one to eight bytes of a value, or none; `value` is zero before.
   enum { context, type, ordinal, managed, host, base, size, device, count };
   CUpointer_attribute attributes[count] = {
       attribute_context,    attribute_memory_type,    attribute_device_ordinal,
@@ -60,8 +60,8 @@ Pointer ask(Session &session, std::uint64_t address, int device) {
     query_or_throw(cu, address, found);
     return found;
   }
-  // With no context current, the device's own address of the memory means nothing, and a driver may
-  // refuse to answer at all.
+  // Without a current context, the device's address of the memory is meaningless, and a driver may
+  // refuse to answer.
   const CUresult result = query(cu, address, false, found);
   if (result != success && result != error_invalid_context) {
     throw Failure(failure_of(cu.cuPointerGetAttributes.name, result));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The few types and constants of the driver that libcai needs, so that building needs no CUDA.
+// The types and constants of the driver that libcai needs, so that it builds without CUDA.
 // tests/order/check_driver_types.cpp compares them with CUDA's own header.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace cai::driver {
 
-// Under CUDA's names; the handles are the driver's, and never looked into.
+// CUDA's names. Handles belong to the driver and are opaque.
 using CUresult = std::int32_t;
 using CUdevice = std::int32_t;
 using CUdeviceptr = std::uint64_t;
@@ -52,7 +52,7 @@ struct CUmemAccessDesc {
   std::int32_t flags;
 };
 
-// CUDA_MEMCPY3D and, with the contexts that are "reserved" there, CUDA_MEMCPY3D_PEER.
+// CUDA_MEMCPY3D, and CUDA_MEMCPY3D_PEER, which has contexts in the "reserved" fields.
 struct CUmemcpy3D {
   std::size_t srcXInBytes, srcY, srcZ, srcLOD;
   std::uint32_t srcMemoryType;
@@ -71,7 +71,7 @@ struct CUmemcpy3D {
   std::size_t WidthInBytes, Height, Depth;
 };
 
-// By value, too.
+// These are passed by value, too.
 struct CUipcMemHandle {
   char reserved[64];
 };
@@ -87,7 +87,7 @@ struct CUarray3D_descriptor {
   std::uint32_t Flags;
 };
 
-// The constants have names of their own, since CUDA's are macros in part.
+// The constants have other names, because some of CUDA's are macros.
 inline constexpr CUresult success = 0;
 inline constexpr CUresult error_out_of_memory = 2;
 inline constexpr CUresult error_deinitialized = 4;

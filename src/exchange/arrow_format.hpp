@@ -6,10 +6,10 @@
 
 namespace cai::exchange {
 
-// CAI_ERR_UNSUPPORTED for a format that is no number's.
+// Throws CAI_ERR_UNSUPPORTED if a format is not that of a number.
 cai_status read_format(const char *format, cai_dtype *out, cai_error *error) noexcept;
 
-// A static string; CAI_ERR_EXPORT for what Arrow has no format for; the byte order, too.
+// Returns a static string. Throws CAI_ERR_EXPORT if Arrow has no format for the type or byte order.
 cai_status write_format(const cai_dtype &dtype, const char **out, cai_error *error) noexcept;
 
 }  // namespace cai::exchange

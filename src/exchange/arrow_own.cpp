@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays of Arrow's columns.
+// Makes arrays from Arrow's columns.
 #include <cinttypes>
 #include <memory>
 
@@ -17,7 +17,7 @@ cai_status fault(cai_error *error, cai_status status, int32_t entry, const char 
   return fail(error, status, {entry}, "%s: %s is %" PRId64, cai_entry_name(entry), what, value);
 }
 
-// What makes a column one axis of numbers, with its members within bounds.
+// Checks that a column is one axis of numbers with members within bounds.
 cai_status validate_form(const ArrowSchema &schema, const ArrowDeviceArray &column,
                          cai_error *error) noexcept {
   const ArrowArray &array = column.array;
@@ -64,7 +64,7 @@ cai_status read_data(const ArrowArray &array, uint32_t itemsize, uint64_t *out,
   return CAI_OK;
 }
 
-// The event is the producer's, and lives as long as the column.
+// The event is the producer's, and exists as long as the column.
 cai_status read_event(const ArrowDeviceArray &column, cai_array *out, cai_error *error) noexcept {
   out->stream_kind = CAI_STREAM_NONE;
   if (!column.sync_event) return CAI_OK;
@@ -79,7 +79,7 @@ cai_status read_event(const ArrowDeviceArray &column, cai_array *out, cai_error 
               "stream: sync_event points to a CUevent that is NULL");
 }
 
-// Turns the array of the values into that of the validity bitmap.
+// Turns the array of the values into the array of the validity bitmap.
 cai_status read_mask(const ArrowArray &array, cai_array *mask, cai_error *error) noexcept {
   if (array.offset % 8 != 0) {
     return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},

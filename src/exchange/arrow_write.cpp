@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrow's columns of arrays.
+// Makes Arrow's columns from arrays.
 #include <memory>
 
 #include "core/layout.hpp"
@@ -15,12 +15,12 @@
 namespace cai::exchange {
 namespace {
 
-// What a column's private_data points to; the column itself may be moved.
+// A column's private_data points to this. The column itself may be moved.
 struct ColumnData {
   cai_owner *owner = nullptr;
   const void *buffers[2] = {};
-  order::Event event;      // ours, or
-  void *handle = nullptr;  // whosever: sync_event points here
+  order::Event event;      // libcai's own event
+  void *handle = nullptr;  // the event to wait for, whoever owns it: sync_event points here
 };
 
 void release_column(ArrowArray *column) {
@@ -63,7 +63,7 @@ void require_mask(const cai_array &array) {
   }
 }
 
-// The event to wait for, if there is anything to wait for. For work of the host's, the host waits.
+// The event to wait for, if there is pending work. The host waits here for the host's own work.
 void find_event(const cai_array &array, uint64_t stream, ColumnData &held) {
   const order::trace::Call call("cai_arrow_write", order::trace::stream(stream), array);
   order::await_host_work(array, true);
@@ -75,7 +75,7 @@ void find_event(const cai_array &array, uint64_t stream, ColumnData &held) {
   held.handle = held.event.handle();
 }
 
-// Pinned memory is used by hosts, too.
+// Pinned memory is used by the host, too.
 uint64_t address_for_consumers(const cai_array &array) {
   uint64_t address = array.data;
   cai_error error;
@@ -105,7 +105,7 @@ void write(const cai_array &array, uint64_t stream, ArrowSchema *schema, ArrowDe
   held->buffers[1] = pointer(address_for_consumers(array));
   find_event(array, stream, *held);
 
-  *column = {};  // from here on nothing fails
+  *column = {};  // from here on nothing can fail
   column->device_id = device_id;
   column->device_type = array.device_type;
   if (held->handle) column->sync_event = static_cast<void *>(&held->handle);

@@ -17,7 +17,7 @@ cai_status find_device_id(const cai_array &array, int32_t *out, cai_error *error
   cai_location location{};
   location.struct_size = sizeof location;
   if (const cai_status status = cai_array_locate(&array, &location, error)) return status;
-  *out = std::max(location.device_id, int32_t{0});  // no elements are on no device in particular
+  *out = std::max(location.device_id, int32_t{0});  // without elements: on no particular device
   return CAI_OK;
 }
 

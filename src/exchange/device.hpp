@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices, as DLPack and Arrow number them: by the numbers of cai_array.device_type.
+// DLPack's and Arrow's device types have the numbers of cai_array.device_type.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace cai::exchange {
 
 [[gnu::cold]] cai_status device_fault(int32_t device_type, cai_error *error) noexcept;
 
-// Refuses a device that is neither the CPU nor CUDA.
+// Throws for a device that is neither the CPU nor CUDA.
 inline cai_status validate_device(int32_t device_type, cai_error *error) noexcept {
   switch (device_type) {
     case CAI_DEVICE_CPU:
@@ -23,7 +23,7 @@ inline cai_status validate_device(int32_t device_type, cai_error *error) noexcep
   }
 }
 
-// The ordinal of a CUDA array's device, of which the driver is asked where the array does not know.
+// The ordinal of a CUDA array's device. Asks the driver if the array does not say.
 cai_status find_device_id(const cai_array &array, int32_t *out, cai_error *error) noexcept;
 
 }  // namespace cai::exchange

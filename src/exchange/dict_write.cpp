@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says an array as the values of a dict.
+// Writes an array as the values of a dict.
 #include <cstring>
 
 #include "core/error.hpp"
@@ -47,7 +47,7 @@ cai_value sequence_value(uint8_t form, const cai_value *items, uint32_t length) 
   return value;
 }
 
-// Bytes for the value of every field: its tuple of name, format and shape, and what these hold.
+// The bytes for the values of all fields: each a tuple of name, format and shape.
 uint64_t fields_write_storage(const cai_field *fields, uint32_t count) noexcept {
   uint64_t bytes = count * sizeof(cai_value);
   for (uint32_t i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ uint64_t fields_write_storage(const cai_field *fields, uint32_t count) noexcept 
   return bytes;
 }
 
-// Of a valid array without its mask.
+// For a valid array, without its mask.
 uint64_t part_storage(const cai_array &array) noexcept {
   const auto ndim = static_cast<uint64_t>(array.ndim);
   return (2 * ndim + 2) * sizeof(cai_value) + CAI_TYPESTR_SIZE +
@@ -72,12 +72,12 @@ uint64_t write_storage(const cai_array &array) noexcept {
   return part_storage(array) + (array.mask ? sizeof(cai_interface) + part_storage(*array.mask) : 0);
 }
 
-// Every piece was measured by part_storage(), so none is missing.
+// part_storage() has counted every piece, so none is NULL.
 class Writer {
  public:
   explicit Writer(Storage &storage) noexcept : storage_(storage) {}
 
-  // `unstated` is the stream of an array that states none.
+  // `unstated` is the stream for an array that states none.
   void write(const cai_array &array, uint32_t version, uint64_t unstated,
              cai_interface &out) noexcept {
     out.struct_size = sizeof out;
@@ -147,7 +147,7 @@ bool may_be_in_use(const cai_array &array) noexcept {
   return array.device_type != CAI_DEVICE_CPU && array.data && order::none_is_stale(array);
 }
 
-// Whether a dict of this version can say everything about the array.
+// Whether a dict of this version can express the whole array.
 cai_status validate_exportable(const cai_array &array, uint32_t version,
                                cai_error *error) noexcept {
   switch (array.device_type) {
@@ -230,7 +230,7 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
   if (ordered != CAI_OK) return ordered;
   Storage pieces(storage, storage_size);
   Writer writer(pieces);
-  cai_interface said{};  // from here on nothing fails
+  cai_interface said{};  // from here on nothing can fail
   writer.write(*array, version, streams.array, said);
   if (array->mask) {
     auto *const mask = pieces.take<cai_interface>(1);

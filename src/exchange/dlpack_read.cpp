@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays of DLPack's tensors, borrowed and owned.
+// Makes arrays, borrowed and owned, from DLPack's tensors.
 #include <cstring>
 
 #include "core/checked.hpp"
@@ -12,7 +12,7 @@
 namespace cai::exchange {
 namespace {
 
-// A number from outside may be none of the enum's.
+// A number from another library may be no value of the enum.
 int32_t device_type_of(const DLTensor &tensor) noexcept {
   int32_t number;
   static_assert(sizeof number == sizeof tensor.device.device_type);
@@ -20,7 +20,7 @@ int32_t device_type_of(const DLTensor &tensor) noexcept {
   return number;
 }
 
-// A host's or managed tensor has device 0 by convention, which says nothing.
+// Tensors of the host and of managed memory have device 0 by convention, which means nothing.
 int32_t device_id_of(const DLTensor &tensor, int32_t device_type) noexcept {
   if (device_type == CAI_DEVICE_CPU) return 0;
   return device_type == CAI_DEVICE_CUDA ? tensor.device.device_id : -1;
@@ -46,7 +46,7 @@ bool has_no_elements(const DLTensor &tensor) noexcept {
   return false;
 }
 
-// Strides in bytes. What else may be wrong with the dimensions, validating finds.
+// The strides in bytes. Validation finds other errors in the dimensions.
 cai_status read_dims(const DLTensor &tensor, uint32_t itemsize, int64_t *strides,
                      cai_error *error) noexcept {
   const int32_t ndim = tensor.ndim;
@@ -86,8 +86,8 @@ cai_status read_data(const DLTensor &tensor, uint64_t *out, cai_error *error) no
               static_cast<unsigned long long>(tensor.byte_offset));
 }
 
-// What is left to say when the type, the data and the strides are found. All of it goes straight to
-// where it stays: a copy would wait for the many small stores.
+// Fills in the rest once the type, the data and the strides are known. It writes to the final
+// place: a copy would wait for the many small stores.
 void fill(const DLTensor &tensor, const cai_dtype &dtype, uint64_t data, const int64_t *strides,
           uint64_t stream, uint32_t flags, cai_array *out) noexcept {
   const int32_t device_type = device_type_of(tensor);
@@ -120,7 +120,7 @@ void fill(const DLTensor &tensor, const cai_dtype &dtype, uint64_t data, const i
   };
 }
 
-// The array of a tensor, which is valid.
+// Makes the array of a tensor, and validates it.
 cai_status read_tensor(const DLTensor &tensor, uint64_t stream, uint32_t flags, int64_t *strides,
                        cai_array *out, cai_error *error) noexcept {
   const int32_t device_type = device_type_of(tensor);
@@ -140,7 +140,7 @@ cai_status read_tensor(const DLTensor &tensor, uint64_t stream, uint32_t flags, 
                         compute_extent(tensor.ndim, tensor.shape, strides, dtype.itemsize,
                                        &extent) == LayoutFault::none &&
                         !extent_wraps(data, extent);
-  if (!is_sound) {  // validating says what is wrong
+  if (!is_sound) {  // validation reports what is wrong
     cai_array array;
     fill(tensor, dtype, data, strides, stream, flags, &array);
     if (const cai_status status = cai_array_validate(&array, error)) return status;

@@ -9,12 +9,12 @@
 namespace cai::exchange {
 namespace {
 
-// What a code means, and the sizes in bytes that mean the same on both sides: powers of two, so
-// that their sum is their set. Larger floats are C's long double here, which is no format of IEEE's
-// on most machines, and is one in DLPack.
+// The kind of a code, and the sizes in bytes that mean the same in both: powers of two, so that a
+// sum of them is a set. Larger floats are C's long double here, which is no IEEE format on most
+// machines, but is one in DLPack.
 struct Meaning {
   uint8_t kind = 0, ext = CAI_EXT_NONE;
-  uint32_t sizes = 0;  // none: no array has it
+  uint32_t sizes = 0;  // none: an array cannot have this type
 
   bool has_size(uint32_t bytes) const noexcept {
     return (bytes & sizes) != 0 && (bytes & (bytes - 1)) == 0;

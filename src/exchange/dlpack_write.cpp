@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DLPack's tensors of arrays.
+// Makes DLPack's tensors from arrays.
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@
 namespace cai::exchange {
 namespace {
 
-// A tensor and the owner of the array that it holds. What is behind it are the dimensions.
+// A tensor, and the owner of the array that it holds. The dimensions follow it.
 template <class Tensor>
 struct Block {
   Tensor tensor;  // first: the deleter is given a pointer to it
@@ -30,7 +30,7 @@ void delete_block(Tensor *tensor) {
   owner->release(owner);
 }
 
-// Strides in elements. An axis with at most one element may have any.
+// The strides in elements. An axis with at most one element may have any stride.
 cai_status write_strides(const cai_array &array, int64_t *out, cai_error *error) noexcept {
   const int64_t itemsize = array.dtype.itemsize;
   for (int32_t axis = 0; axis < array.ndim; ++axis) {
@@ -44,8 +44,8 @@ cai_status write_strides(const cai_array &array, int64_t *out, cai_error *error)
   return CAI_OK;
 }
 
-// All but the order: calls no driver, unless it has to ask for the device. The shape is the
-// array's.
+// Writes everything but the order. Calls no driver, unless it must ask for the device. Uses the
+// array's shape.
 cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
                         cai_error *error) noexcept {
   if (array.mask) {
@@ -63,7 +63,7 @@ cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
     }
   }
   uint64_t data = array.data;
-  if (array.device_type == CAI_DEVICE_CUDA_HOST) {  // whose consumers are hosts, too
+  if (array.device_type == CAI_DEVICE_CUDA_HOST) {  // whose consumers may be on the host, too
     if (const cai_status status = cai_array_host(&array, &data, error)) return status;
   }
   tensor.data = reinterpret_cast<void *>(static_cast<uintptr_t>(data));
@@ -86,8 +86,9 @@ cai_status read_only_fault(cai_error *error) noexcept {
               "data is read-only, which a tensor of this form cannot express");
 }
 
-// The consumer's stream comes after what is pending, and the array's later users after it. For work
-// of the host's, the host waits, whatever the stream. Returns what the tensor holds.
+// Makes the consumer's stream wait for pending work, and later uses of the array wait for that
+// stream. The host waits for the host's own work, whatever the stream. Returns what the tensor
+// holds.
 const cai_array *hand_over(const cai_array &array, uint64_t stream) {
   const order::trace::Call call("cai_dlpack_write", order::trace::stream(stream), array);
   order::await_host_work(array, true);

@@ -11,14 +11,14 @@
 namespace cai::exchange {
 namespace {
 
-// The block that the array goes by an address of, if libcai has pinned it.
+// The block that contains the array's address, if libcai has pinned it.
 std::optional<order::Pinned> pinned_around(const cai_array &array) noexcept {
   const auto find = order::above.find_pinned.load(std::memory_order_acquire);
   return find ? find(array) : std::nullopt;
 }
 
-// What the driver says of pinned memory of others. No context is made for it: a driver that
-// refuses calls without one, and an address that it does not know, leave the address as it is.
+// Asks the driver about memory that other code has pinned. Makes no context for this. If the driver
+// needs one, or does not know the address, the address stays as it is.
 uint64_t ask_host(uint64_t address) noexcept {
   driver::Pointer found;
   const cai_status status =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that processes share.
+// Shares memory between processes.
 #include <unistd.h>
 
 #include <charconv>
@@ -18,7 +18,7 @@
 namespace cai::ipc {
 namespace {
 
-// When a process began, as the kernel counts it; 0 if there is none.
+// The start time of a process as the kernel counts it; 0 if there is no such process.
 uint64_t start_of(uint64_t process) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", process);
@@ -27,8 +27,8 @@ uint64_t start_of(uint64_t process) {
   char line[1024];
   const std::size_t length = std::fread(line, 1, sizeof line - 1, file.get());
   line[length] = '\0';
-  // The second field is the program's name in brackets, and may hold anything; the state follows,
-  // and the start is the 22nd.
+  // The second field is the program's name in brackets, and may contain anything. The state follows
+  // it; the start time is the 22nd field.
   const char *at = std::strrchr(line, ')');
   if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
   for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
@@ -67,7 +67,7 @@ Sharing sharing_of(const driver::Driver &cu, uint64_t address) {
   return found;
 }
 
-// The library's own way, for managers that have none.
+// The library's own way, for managers without a function for it.
 void share_by_driver(managers::Manager &manager, const cai_block &block, cai_ipc_handle &out,
                      int32_t &fd) {
   const driver::Driver &cu = driver::get();
@@ -213,7 +213,7 @@ void close_opened(cai_memory &memory, uint64_t) {
   close_by_manager(static_cast<Opened *>(memory.context));
 }
 
-// A handle comes from another process, and may hold anything.
+// The sender of a handle may have written anything.
 void require_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t opened) {
   if (offset <= opened && handle.size <= opened - offset) return;
   throw Failure(CAI_ERR_VALUE, {},
@@ -222,7 +222,7 @@ void require_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t open
                 handle.size, offset, opened);
 }
 
-// Memory of another process where it is, for a device that can access it.
+// Uses memory of another process in place, on a device that can access it.
 memory::HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                                cai_device owner, device::HeldStream stream) {
   memory::HeldMemory memory = memory::new_memory(device, CAI_KIND_DEFAULT);
@@ -277,7 +277,7 @@ HeldArray bytes_of(cai_memory &memory) {
   return HeldArray(array);
 }
 
-// New memory with a copy: what it is copied from goes once that is done.
+// New memory with a copy. The original is closed once the copy is complete.
 memory::HeldMemory open_staged(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                                cai_device owner, const device::HeldStream &stream) {
   const memory::HeldMemory source = open_direct(handle, fd, owner, owner, {});

@@ -12,7 +12,7 @@
 
 namespace cai::ipc {
 
-// A pool of another process, once however much of it is open.
+// A pool of another process, imported once for all its open memory.
 struct ImportedPool {
   uint64_t process, process_start, id;
   int32_t device;
@@ -31,8 +31,8 @@ struct Mapping {
 
 namespace {
 
-// The lock is held while the driver alone is called: no thread may open what another one is about
-// to close, or open it twice.
+// The lock is held only during driver calls: no thread may open what another one is about to close,
+// or open it twice.
 struct Mappings {
   std::mutex mutex;
   std::vector<Mapping *> all;
@@ -61,7 +61,7 @@ std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingK
   return nullptr;
 }
 
-// Lets a device use what is imported from a pool of another's.
+// Lets a device access memory imported from a pool of another device.
 void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device,
              driver::CUdevice owner) {
   driver::CUdevice user = 0;
@@ -83,8 +83,8 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
   return pool;
 }
 
-// The driver has a pool's memory once, and one free ends it for all: those for another device, and
-// whose handle names the pool otherwise. A handle may say anything.
+// The driver maps a pool's memory once, and one free unmaps it for all: for other devices, too, and
+// for handles that name the pool differently. A handle may contain anything.
 Mapping *find_imported(const Mappings &mappings, driver::CUdeviceptr address) {
   for (Mapping *const other : mappings.all) {
     const bool is_alive = device::is_alive(other->key.device, other->epoch);
@@ -93,7 +93,7 @@ Mapping *find_imported(const Mappings &mappings, driver::CUdeviceptr address) {
   return nullptr;
 }
 
-// The bytes that the driver has mapped from an address on.
+// The number of bytes that the driver has mapped from an address on.
 uint64_t mapped_after(const driver::Driver &cu, driver::CUdeviceptr address) {
   driver::CUdeviceptr base = 0;
   std::size_t size = 0;
@@ -114,7 +114,7 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
     return mapping;
   }
   auto made = std::make_unique<Mapping>(Mapping{key, epoch, 0, 0, nullptr, 1});
-  known.all.reserve(known.all.size() + 1);  // so that nothing fails once it is open
+  known.all.reserve(known.all.size() + 1);  // before opening, so that nothing can fail after it
   if (key.kind == CAI_IPC_LEGACY) {
     driver::CUipcMemHandle handle;
     std::memcpy(handle.reserved, key.data, sizeof handle.reserved);

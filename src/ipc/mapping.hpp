@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of other processes, mapped by the driver: each allocation is mapped once.
+// Memory of other processes that the driver maps, each allocation once.
 #pragma once
 
 #include "cai/memory.h"
@@ -7,10 +7,10 @@
 
 namespace cai::ipc {
 
-// What a handle names: the driver's bytes, of a process. To be compared as it is.
+// Identifies an allocation: the driver's bytes, and the process. Compared bytewise.
 struct MappingKey {
   uint32_t kind;
-  int32_t device;  // that uses it
+  int32_t device;  // the GPU that uses it
   uint64_t process, process_start, pool;
   uint8_t data[64];
 
@@ -19,16 +19,16 @@ struct MappingKey {
 
 struct Mapping;
 
-// Maps an allocation for a GPU, whose primary context is current, or shares the mapping that there
-// is; `owner` is the GPU that it is on. Throws.
+// Maps an allocation for a GPU, whose primary context is current, or shares an existing mapping.
+// `owner` is the GPU that has the memory. Throws on failure.
 Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
                       driver::CUdevice owner, uint64_t epoch);
 
-// Where the allocation begins, and how many bytes of it are mapped.
+// Where the allocation begins, and how many of its bytes are mapped.
 uint64_t address_of(const Mapping &mapping) noexcept;
 uint64_t size_of(const Mapping &mapping) noexcept;
 
-// Ends a share; with the last one the memory is unmapped. All work that uses it is complete.
+// Ends a share. The last one unmaps the memory. All work that uses it must be complete.
 void close_mapping(Mapping *mapping);
 
 }  // namespace cai::ipc

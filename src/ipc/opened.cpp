@@ -20,14 +20,14 @@ struct Opened {
 
 namespace {
 
-// The lock is held for the list alone, and managers are called without it.
+// The lock guards only the list. Managers are called without it.
 struct AllOpened {
   std::mutex mutex;
   std::vector<Opened *> all;
 
   static AllOpened &get() { return immortal<AllOpened>(); }
 
-  // One share more of what is open already, or null. With the lock held.
+  // Another share of memory that is open already, or null. The caller holds the lock.
   Opened *share(const managers::Manager &manager, const cai_ipc_handle &handle) noexcept {
     const auto found = std::find_if(all.begin(), all.end(), [&](const Opened *each) {
       return each->manager.get() == &manager &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of other processes, opened by a manager's own function: each handle once.
+// Memory of other processes that a manager's function has opened, each handle once.
 #pragma once
 
 #include "managers/manager.hpp"
@@ -8,8 +8,8 @@ namespace cai::ipc {
 
 struct Opened;
 
-// Opens a handle by the manager, whose device's primary context is current, or shares what it has
-// open. Null if neither the manager nor any upstream has a way of its own.
+// Opens a handle through the manager, whose device's primary context is current, or shares what it
+// has open. Null if neither the manager nor any upstream has a function for it.
 Opened *open_by_manager(managers::Manager &manager, const cai_ipc_handle &handle, int32_t fd,
                         uint64_t stream);
 
@@ -17,7 +17,7 @@ Opened *open_by_manager(managers::Manager &manager, const cai_ipc_handle &handle
 uint64_t address_of(const Opened &opened) noexcept;
 uint64_t size_of(const Opened &opened) noexcept;
 
-// Ends a share; with the last one the manager closes it. All work that uses it is complete.
+// Ends a share. The last one closes the memory. All work that uses it must be complete.
 void close_by_manager(Opened *opened);
 
 }  // namespace cai::ipc

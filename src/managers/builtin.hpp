@@ -11,7 +11,7 @@
 //     void memfree(const cai_block &block, uint64_t stream);
 //   };
 //
-// and whatever else of the table it has. Each may throw a Failure.
+// and any other functions of the table that it has. Each may throw a Failure.
 #pragma once
 
 #include "core/error.hpp"
@@ -26,8 +26,8 @@ struct TableOf {
     return guard(error, [&] { *self = new Class(params, device, upstream); });
   }
   static void destroy(void *self) { delete static_cast<Class *>(self); }
-  // Nothing is prepared, and nothing remembered that a reset would end: what is out after one is
-  // either alive and still to be freed, or dead with the manager.
+  // initialize and reset need nothing: after a reset, each block either is alive and will still be
+  // freed, or is dead with the manager.
   static cai_status nothing(void *, cai_error *) { return CAI_OK; }
   static cai_status memalloc(void *self, uint64_t size, uint64_t align, uint32_t kind,
                              uint64_t stream, cai_block *out, cai_error *error) {

@@ -48,7 +48,7 @@ class Limiting : public Wrapper<Limiting> {
   }
 
  private:
-  // Bytes are taken from the limit first, so that threads together never exceed it.
+  // Bytes are subtracted from the limit first, so that threads together never exceed it.
   void reserve(uint64_t bytes) {
     uint64_t out = out_.load(std::memory_order_relaxed);
     do {
@@ -72,7 +72,7 @@ class Limiting : public Wrapper<Limiting> {
     }
     if (block.size == wanted.size) return block;
     try {
-      reserve(block.size - wanted.size);  // it gave more than it was asked for
+      reserve(block.size - wanted.size);  // it allocated more than was asked for
     } catch (...) {
       wanted.host ? upstream_.memhostfree(block) : upstream_.memfree(block, wanted.stream);
       out_.fetch_sub(wanted.size, std::memory_order_relaxed);

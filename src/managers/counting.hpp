@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is out of a manager, counted: by several threads at a time, and with no lock.
+// Counts a manager's allocated memory, for several threads at a time, without a lock.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ class Counts {
   std::atomic<uint64_t> failures_{0};
 };
 
-// Counts what `allocate` gives, and that it gives nothing.
+// Counts what `allocate` returns, and its failures.
 template <class Allocate>
 cai_block counted(Counts &counts, Allocate &&allocate) {
   try {

@@ -18,9 +18,9 @@ namespace {
 
 using driver::CUdeviceptr;
 
-constexpr uint64_t granularity = 256;  // every allocation of the driver's begins at a multiple
+constexpr uint64_t granularity = 256;  // every allocation of the driver is aligned to this
 
-// The driver's address and the source, as the cookie of a block has them.
+// A block's cookie: the driver's address and the source.
 struct Given {
   CUdeviceptr address;
   Gpu::Source source;
@@ -44,8 +44,8 @@ cai_block block_at(CUdeviceptr address, uint64_t size, uint64_t align,
   return {data, source == Gpu::managed ? data : 0, size, address | source};
 }
 
-// Runs `body`, on which the end of memory hangs; once more where the driver fails, since what it
-// says may be a failure of earlier work, which is told once.
+// Runs `body`, which frees memory. If the driver fails, runs it once more: the failure may be one
+// of earlier work, which the driver reports once.
 template <class Body>
 auto persist(Body &&body) {
   try {
@@ -57,7 +57,7 @@ auto persist(Body &&body) {
   return body();
 }
 
-// Allocates by calls that a capture elsewhere would forbid; `free` undoes that.
+// Allocates by calls that a capture elsewhere would forbid. `free` undoes it.
 template <class Allocate, class Free>
 CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate, Free &&free) {
   driver::Faults faults;
@@ -90,7 +90,7 @@ cai_status free_address(void *context, cai_error *error) {
   });
 }
 
-// A capture elsewhere would forbid that, too.
+// A capture elsewhere would forbid this, too.
 void free_in_order(const driver::Driver &cu, CUdeviceptr address, uint64_t stream) {
   driver::Faults faults;
   {
@@ -98,11 +98,11 @@ void free_in_order(const driver::Driver &cu, CUdeviceptr address, uint64_t strea
     persist([&] { relaxed.emplace(cu, faults); });
     driver::call(cu.cuMemFreeAsync, address, driver::stream_handle(stream));
   }
-  if (const cai_error *error = faults.first()) report(*error);  // it is free all the same
+  if (const cai_error *error = faults.first()) report(*error);  // the memory is freed all the same
 }
 
-// After what is on a stream by now. Empty in a capture, whose work has not been submitted, so that
-// there is nothing to wait for; and where there is no room for it: then the host has waited.
+// An event after the work on a stream. Empty in a capture: that work has not been submitted, so
+// there is nothing to wait for. Empty without memory for an event, too: then the host has waited.
 order::Event event_after(uint64_t stream) {
   driver::Session session;
   order::Event after;
@@ -119,8 +119,8 @@ order::Event event_after(uint64_t stream) {
   return after;
 }
 
-// Memory is not lost for want of an event: the driver waits for the device before it frees, though
-// it does not promise to.
+// A missing event must not leak the memory. The driver waits for the device before it frees,
+// although it does not promise to.
 order::Event event_if_any(uint64_t stream) {
   try {
     return persist([&] { return event_after(stream); });
@@ -149,7 +149,7 @@ CUdeviceptr allocate_plain(const driver::Driver &cu, uint64_t bytes) {
 
 CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool global,
                              uint64_t stream) {
-  // A default stream cannot be the only one to use it.
+  // Memory cannot be attached to a default stream alone.
   const bool attach = !global && stream > driver::stream_per_thread;
   if (attach) require_uncaptured(cu, stream, "managed memory cannot be attached to it");
   return relaxed(cu, [&](driver::Faults &faults) {

@@ -29,10 +29,9 @@ cai_block heap_block(uint64_t size, uint64_t align) {
   return {address_of(memory), address_of(memory), size, 0};
 }
 
-// Memory that the driver has pinned, as the cookie of its block has it. Only memory of the heap has
-// cookie 0.
+// The cookie of a block that the driver has pinned. Only memory of the heap has cookie 0.
 struct Pinned {
-  void *memory;  // as the driver gave it
+  void *memory;  // as the driver returned it
   int32_t ordinal;
   std::uint64_t epoch;
 };
@@ -44,7 +43,7 @@ Pinned *pinned_of(const cai_block &block) noexcept {
   return static_cast<Pinned *>(pointer_of(block.cookie));
 }
 
-// The GPU for which a device's host memory is pinned. None: there is no driver, or no GPU.
+// The GPU for which a device's host memory is pinned. Empty if there is no driver, or no GPU.
 std::optional<int32_t> gpu_for(cai_device device) {
   if (device.type == CAI_DEVICE_CUDA) return device.id;
   try {
@@ -57,8 +56,7 @@ std::optional<int32_t> gpu_for(cai_device device) {
   }
 }
 
-// Runs `body(session, primary)` in the primary context of a GPU; what it does belongs to no
-// capture.
+// Runs `body(session, primary)` in the primary context of a GPU. What it does is not captured.
 template <class Body>
 void on_gpu(int32_t ordinal, Body &&body) {
   driver::Session session;
@@ -77,7 +75,8 @@ void require_mapping(const driver::Session &session, driver::CUdevice device, in
   }
 }
 
-// The same for a body that makes a block, which `undo` ends if the thread cannot be left as it was.
+// The same for a body that makes a block. `undo` frees the block if the thread's state cannot be
+// restored.
 template <class Body>
 void make_on_gpu(int32_t ordinal, cai_block &block, void (*undo)(const cai_block &), Body &&body) {
   try {
@@ -88,7 +87,7 @@ void make_on_gpu(int32_t ordinal, cai_block &block, void (*undo)(const cai_block
   }
 }
 
-// How kernels name host memory: for most of it as the host does.
+// The address by which kernels use host memory: usually the host's.
 uint64_t device_address(const driver::Session &session, void *host, uint32_t kind) {
   driver::CUdeviceptr address = 0;
   if (kind == CAI_KIND_MAPPED) {
@@ -130,7 +129,8 @@ cai_block host_allocate(cai_device device, uint64_t size, uint64_t align, uint32
   if (kind == CAI_KIND_HOST) return heap_block(size, align);
   const std::optional<int32_t> ordinal = gpu_for(device);
   if (!ordinal) return heap_block(size, align);
-  // The driver gives whole pages; for more than that the block begins somewhere within.
+  // The driver allocates whole pages. With a larger alignment the block begins within the
+  // allocation.
   constexpr uint64_t page = 4096;
   uint64_t bytes = 0;
   if (__builtin_add_overflow(size, align > page ? align - page : 0, &bytes)) {
@@ -196,7 +196,7 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 
 void host_unpin(const cai_block &block) {
   const std::unique_ptr<Pinned> pinned(pinned_of(block));
-  if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it went with its context
+  if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it was freed with the context
   on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
     driver::call(session.cu.cuMemHostUnregister, pinned->memory);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which manager a device has; and managers as the public functions show them.
+// The manager of each device, and the public functions for managers.
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -15,14 +15,14 @@
 namespace cai::managers {
 namespace {
 
-// The locks are held for the pointers alone.
+// The locks guard only the pointers.
 struct Chosen {
   std::mutex mutex;
   std::array<Manager *, device::most_devices> gpus{};
   Manager *cpu = nullptr;
-  const cai_manager_table *table = nullptr;  // cai_manager_choose()
+  const cai_manager_table *table = nullptr;  // set by cai_manager_choose()
 
-  // Never destroyed: managers are asked for until the very end of the process.
+  // Never destroyed: managers may be asked for until the process ends.
   static Chosen &get() { return immortal<Chosen>(); }
   Manager *&of(cai_device device) {
     return device.type == CAI_DEVICE_CPU ? cpu : gpus[static_cast<std::size_t>(device.id)];
@@ -35,7 +35,7 @@ const cai_manager_table *chosen_table() {
   return chosen.table;
 }
 
-// Runs `body`, which follows the environment; what is wrong with its word is told as such.
+// Runs `body`, which uses the environment: a failure then names the variable.
 template <class Body>
 auto as_the_environment_says(const char *name, Body &&body) {
   try {
@@ -64,14 +64,14 @@ HeldManager current_of(cai_device device) {
   return HeldManager(manager);
 }
 
-// Puts `manager`, or none, in the place of what is there. Returns that.
+// Replaces the device's manager by `manager`, which may be empty. Returns the old one.
 HeldManager exchange(cai_device device, HeldManager manager) {
   Chosen &chosen = Chosen::get();
   const std::lock_guard lock(chosen.mutex);
   return HeldManager(std::exchange(chosen.of(device), manager.let_go()));
 }
 
-// The device has no manager yet. The code that makes it cannot need it.
+// The device has no manager yet. Code that makes one must not need one.
 HeldManager make_of(const cai_manager_table &table, cai_device device) {
   const void *const place = &Chosen::get().of(device);
   if (InManager::depth_of(place, "create")) {
@@ -97,7 +97,7 @@ HeldManager manager_of(cai_device device) {
   device::require_slot(device);
   if (HeldManager current = current_of(device)) return current;
   HeldManager made = make_for(device);
-  HeldManager replaced;  // released with no lock held
+  HeldManager replaced;  // released without the lock
   Chosen &chosen = Chosen::get();
   const std::lock_guard lock(chosen.mutex);
   Manager *&manager = chosen.of(device);
@@ -124,7 +124,7 @@ HeldManager make_manager(const char *name, const void *params, cai_device device
     upstream->require_alive();
   }
   HeldManager made(Manager::make(table, params, device, upstream));
-  made->keep(companion_of(table, params));  // nothing fails any more
+  made->keep(companion_of(table, params));  // nothing can fail any more
   return made;
 }
 

@@ -15,7 +15,7 @@ constexpr std::array<const char *, 11> names = {
     "none",    "default",        "async",      "pitched", "pitched_managed", "pinned", "mapped",
     "managed", "managed_global", "cuda_array", "host"};
 
-// Other names, as other libraries say them.
+// Other names, as other libraries use them.
 struct Alias {
   const char *name;
   uint32_t kind;
@@ -34,7 +34,7 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
-// The locale has no say in it.
+// Independent of the locale.
 bool equal_but_for_case(std::string_view text, std::string_view name) noexcept {
   if (text.size() != name.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {

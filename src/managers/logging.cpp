@@ -17,7 +17,7 @@
 namespace cai::managers {
 namespace {
 
-// Where whole lines go: a file or a function.
+// Where lines are written: a file or a function.
 class Sink {
  public:
   explicit Sink(const cai_log_params &params) : write_(params.write), context_(params.context) {
@@ -40,7 +40,7 @@ class Sink {
 
   bool is_empty() const noexcept { return file_ < 0 || ::lseek(file_, 0, SEEK_END) <= 0; }
 
-  // In one piece, so that lines of several threads, or processes, are not mixed.
+  // In one write, so that lines of several threads, or processes, are not mixed.
   void write(std::string_view line) const noexcept {
     if (write_) return write_(context_, line.data(), line.size());
     ssize_t written = 0;
@@ -65,7 +65,7 @@ class Sink {
   int file_ = -1;
 };
 
-// A field, in quotes if need be.
+// A field, in quotes if needed.
 std::string field(std::string_view text) {
   if (text.find_first_of(",\"") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -85,7 +85,7 @@ class Logging : public Wrapper<Logging> {
         params_(require_params<cai_log_params>(params, name)),
         device_(device),
         sink_(params_) {
-    params_.path = nullptr;  // the caller's, and needed no more
+    params_.path = nullptr;  // the caller's, and no longer needed
     if (sink_.is_empty()) sink_.write("time,device,action,address,size,stream,status,caller\n");
   }
 

@@ -38,7 +38,7 @@ void managers::require_an_end(const void *manager, const char *name, const char 
                 name, function);
 }
 
-// Those that are held, so that a reset finds them.
+// All managers that have references, so that a reset finds them.
 struct AllManagers {
   std::mutex mutex;
   cai_manager *first = nullptr;
@@ -57,7 +57,7 @@ struct AllManagers {
     (manager->previous_ ? manager->previous_->next_ : first) = manager->next_;
     if (manager->next_) manager->next_->previous_ = manager->previous_;
   }
-  // Without managers that an earlier reset has ended and that still have references.
+  // Leaves out managers that an earlier reset has ended and that still have references.
   std::vector<managers::HeldManager> alive_of(cai_device device) {
     const std::lock_guard lock(mutex);
     std::vector<managers::HeldManager> found;
@@ -108,7 +108,7 @@ cai_manager *cai_manager::make(const cai_manager_table &table, const void *param
       created = true;
     });
   } catch (...) {
-    // The way back to the caller's context may fail, too.
+    // Restoring the caller's context may fail, too.
     created ? manager->end() : delete manager;
     throw;
   }
@@ -139,7 +139,7 @@ void cai_manager::end() noexcept {
   };
   try {
     if (is_alive()) within(destroy);
-  } catch (const Failure &) {  // NOLINT(bugprone-empty-catch): there is no driver any more
+  } catch (const Failure &) {  // NOLINT(bugprone-empty-catch): the driver is unloaded
   }
   if (!ended) destroy();
   if (companion_.destroy) companion_.destroy(companion_.context);
@@ -156,8 +156,8 @@ void cai_manager::require_alive() const {
                 device::Text(device_).text);
 }
 
-// Inside of initialize itself what gives nothing is called as it is: a reset may have come before,
-// and what is out since then may be freed there.
+// From within initialize, functions that allocate nothing are called as they are: a reset may have
+// come before, and memory allocated since then may be freed there.
 void cai_manager::initialize_before(const char *what) {
   constexpr std::string_view givers[] = {"memalloc", "memhostalloc", "mempin", "open_ipc_handle"};
   if (managers::InManager::depth_of(this, "initialize") == 0) {
@@ -268,7 +268,7 @@ cai_block cai_manager::allocate(uint64_t size, uint64_t align, uint32_t kind, ui
                                            : memalloc(size, align, kind, stream);
     });
   } catch (const Failure &failure) {
-    // It was given, and then the caller's context could not be made current again.
+    // The block was allocated, and then the caller's context could not be restored.
     if (block.size) give_back(block, kind, stream);
     const cai_error &error = failure.error();
     if (error.status != CAI_ERR_MEMORY) throw;
@@ -286,7 +286,7 @@ void cai_manager::give_back(const cai_block &block, uint32_t kind, uint64_t stre
 
 namespace {
 
-// Runs `body`, which ends something: with no driver to end it in, it is gone already.
+// Runs `body`, which ends something. Without a driver to end it in, it has ended already.
 template <class Body>
 void unless_gone(Body &&body) {
   try {
@@ -302,7 +302,7 @@ void unless_gone(Body &&body) {
 void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream,
                           bool in_captures_too) {
   if (!is_alive()) {
-    // A manager forgets its memory when it is reset; what the library gave in its place, it ends.
+    // A reset manager forgets its memory. This frees what the library allocated in its place.
     if (managers::is_host_kind(kind) && !has_foreign<&cai_manager_table::memhostfree>()) {
       managers::host_free(block);
     }
@@ -310,7 +310,8 @@ void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream
   }
   unless_gone([&] {
     if (managers::is_host_kind(kind)) return within_if_possible([&] { memhostfree(block); });
-    // What kept it from the context may have been a failure of earlier work, which is told once.
+    // The context may have failed to become current because of earlier work, which the driver
+    // reports once.
     bool begun = false;
     const auto body = [&] {
       if (!in_captures_too) {
@@ -347,7 +348,7 @@ cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t fl
 
 void cai_manager::unpin(const cai_block &block) {
   if (!is_alive()) {
-    if (!has_foreign<&cai_manager_table::memunpin>()) managers::host_unpin(block);  // likewise
+    if (!has_foreign<&cai_manager_table::memunpin>()) managers::host_unpin(block);  // the same
     return;
   }
   unless_gone([&] { within_if_possible([&] { memunpin(block); }); });

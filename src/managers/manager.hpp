@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A manager at work for one device: its table's functions, and what libcai does around them.
+// A manager at work for one device: the functions of its table, and what libcai does around them.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,17 @@
 
 namespace cai::managers {
 
-// While it lives, the calling thread is inside of a manager's function.
+// While one exists, the calling thread is in a manager's function.
 class InManager {
  public:
-  // `manager` is anything that tells it from others.
+  // `manager` is any pointer that identifies it.
   InManager(const void *manager, std::string_view function) noexcept
       : manager_(manager), function_(function), outer_(std::exchange(innermost, this)) {}
   InManager(const InManager &) = delete;
   InManager &operator=(const InManager &) = delete;
   ~InManager() { innermost = outer_; }
   static bool is_here() noexcept { return innermost != nullptr; }
-  // How many calls of this function the thread is inside of.
+  // How many calls of this function the thread is in.
   static int depth_of(const void *manager, std::string_view function) noexcept;
 
  private:
@@ -34,18 +34,18 @@ class InManager {
   constinit static thread_local const InManager *innermost;
 };
 
-// Throws where the thread is inside of so many calls of this function that it must be calling
-// itself, through libcai, without end. A few are none: a finalizer that Python runs inside of it
-// may allocate or free, too.
+// Throws if the thread is in so many calls of this function that it must be recursing, through
+// libcai, without end. A few are allowed: a finalizer that Python runs within one may allocate or
+// free, too.
 void require_an_end(const void *manager, const char *name, const char *function);
 
-// The driver failed before a manager could be called: the caller may try again.
+// The driver failed before the manager was called: the caller may try again.
 class NotAsked : public Failure {
  public:
   explicit NotAsked(const Failure &why) : Failure(why) {}
 };
 
-// The context of a caller's functions, and what ends it.
+// The context of a caller's functions, and the function that ends it.
 struct Companion {
   void (*destroy)(void *context) = nullptr;
   void *context = nullptr;
@@ -53,11 +53,11 @@ struct Companion {
 
 }  // namespace cai::managers
 
-// All functions throw Failure. Those named as in the table are to be called with the GPU's primary
-// context current, as wrappers are; the others see to that.
+// All functions throw Failure. Those named as in the table must be called with the GPU's primary
+// context current; so must wrappers' functions. The others make it current themselves.
 struct cai_manager {
  public:
-  // Makes a manager; the caller owns one reference. Calls the table's `create`.
+  // Makes a manager. The caller owns one reference. Calls the table's `create`.
   static cai_manager *make(const cai_manager_table &table, const void *params, cai_device device,
                            cai_manager *upstream);
   cai_manager(const cai_manager &) = delete;
@@ -65,7 +65,7 @@ struct cai_manager {
 
   void retain() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
-  // False if the last reference was released already.
+  // Returns false if the last reference has been released.
   bool retain_if_held() noexcept;
 
   const char *name() const noexcept { return table_.name; }
@@ -76,33 +76,35 @@ struct cai_manager {
   bool is_of(const cai_manager_table &table) const noexcept {
     return table_.create == table.create;
   }
-  // Whether the device's primary context is still the one that it was made in.
+  // Whether the device has not been reset since the manager was made.
   bool is_alive() const noexcept;
   void require_alive() const;
 
-  // ---- What callers want ----
+  // ---- For callers ----
 
-  // Of any kind: memalloc or memhostalloc. `align` is a power of two, `size` not 0.
+  // Allocates any kind: by memalloc or memhostalloc. `align` is a power of two, `size` not 0.
   cai_block allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags, uint64_t stream);
-  // Nothing once the device was reset or the driver is gone. The block is not freed again, even if
-  // this fails (but for a capture).
+  // Does nothing if the device was reset or the driver is unloaded. The block must not be freed
+  // again, even if this fails, unless it fails because of a capture.
   void free(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, asks_in_captures(kind));
   }
-  // The same for callers that can try again: in a capture of the stream nothing is freed. No event
-  // could tell there of what was queued before. Throws NotAsked where the driver forbids the call.
+  // The same for a caller that can try again: if the stream is being captured, nothing is freed,
+  // since no event could cover the work queued before. Throws NotAsked if the driver fails before
+  // the manager is called.
   void free_outside_captures(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, looks_for_captures(kind));
   }
   cai_block pin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   void unpin(const cai_block &block);
-  // The allocation around an address, as its owner knows it, else the driver: base and size.
+  // The base and size of the allocation around an address, from the manager or else from the
+  // driver.
   std::pair<uint64_t, uint64_t> base(uint64_t address);
   std::pair<uint64_t, uint64_t> memory();  // free and total
   void trim(uint64_t keep);
   void reset();
 
-  // Ends with the manager.
+  // The companion ends with the manager.
   void keep(const cai::managers::Companion &companion) noexcept { companion_ = companion; }
 
   // Runs `body` with the GPU's primary context current.
@@ -114,8 +116,7 @@ struct cai_manager {
     session.finish();
   }
 
-  // The same for what ends something for good: it is tried where the context cannot be entered,
-  // too.
+  // The same for freeing: `body` runs even if the context cannot be made current.
   template <class Body>
   void within_if_possible(Body &&body) {
     bool begun = false;
@@ -130,18 +131,19 @@ struct cai_manager {
     }
   }
 
-  // ---- What the table has, for wrappers and for code that is within() ----
+  // ---- The functions of the table, for wrappers and for code in within() ----
 
-  // Short of memory, has freed what is pending and asked once more.
+  // If memory is short, frees what is pending and tries once more.
   cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream);
   void memfree(const cai_block &block, uint64_t stream);
-  // These are the nearest manager's that has them, upstream, or else the library's.
+  // These call the nearest manager, upstream, that has the function, or else the library's own.
   cai_block memhostalloc(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags);
   void memhostfree(const cai_block &block);
   cai_block mempin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   void memunpin(const cai_block &block);
 
-  // Calls an optional function of the nearest manager, upstream, that has it. False if none has.
+  // Calls an optional function of this or the nearest upstream manager that has it. Returns false
+  // if none has it.
   //
   //   if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &block, &out, &fd))
   template <auto entry, class... Arguments>
@@ -154,8 +156,8 @@ struct cai_manager {
     return false;
   }
 
-  // Whether a manager that is not built in, this one or one upstream, has an optional function.
-  // What is built in hands on what the library gives.
+  // Whether this manager, or one upstream, has an optional function and is not built in. Built-in
+  // managers pass such calls on to the library's own functions.
   template <auto entry>
   bool has_foreign() const noexcept {
     for (const cai_manager *one = this; one; one = one->upstream_) {
@@ -177,7 +179,7 @@ struct cai_manager {
   cai_manager(const cai_manager_table &table, cai_device device, cai_manager *upstream) noexcept;
   ~cai_manager();
 
-  // Calls a function of the table, and throws what it says.
+  // Calls a function of the table, and throws its failure.
   template <class Function, class... Arguments>
   void call(Function *function, const char *what, Arguments... arguments) {
     if (!initialized_.load(std::memory_order_acquire)) initialize_before(what);
@@ -195,22 +197,22 @@ struct cai_manager {
     if (status != CAI_OK) fail_as(what, status, error);
   }
   void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
-  void end() noexcept;  // and the handle with it
+  void end() noexcept;  // deletes the handle, too
   [[noreturn]] void fail_as(const char *what, cai_status status, cai_error &error) const;
   void initialize_before(const char *what);
-  // Whether the manager itself refuses memory of a kind where its stream is being captured.
+  // Whether the manager itself refuses memory of a kind while its stream is being captured.
   bool looks_for_captures(uint32_t kind) const noexcept;
-  // Whether it is called there for memory of a kind: foreign managers need not know of captures.
+  // Whether it is called then for memory of a kind: foreign managers need not know about captures.
   bool asks_in_captures(uint32_t kind) const noexcept {
     return kind != CAI_KIND_ASYNC || is_built_in_ || device_.type == CAI_DEVICE_CPU;
   }
   void free_it(const cai_block &block, uint32_t kind, uint64_t stream, bool in_captures_too);
 
-  // Calls `body` once more if memory is short and `make_room` could free something, or nobody
-  // upstream has tried.
+  // Runs `body` again if memory is short and `make_room` could free something, or no upstream
+  // manager has tried.
   template <class Body, class MakeRoom>
   void retry_once(Body &&body, MakeRoom &&make_room);
-  // Frees what is not as it was asked for, and throws.
+  // Frees a block that is not as requested, and throws.
   template <class Free>
   void require_given(const cai_block &block, uint64_t address, uint64_t size, uint64_t align,
                      const char *what, Free &&free);
@@ -218,7 +220,7 @@ struct cai_manager {
   cai_manager_table table_;
   const cai_device device_;
   cai_manager *const upstream_;
-  const bool is_built_in_;  // with all upstream
+  const bool is_built_in_;  // and all upstream managers are
   void *self_ = nullptr;
   cai::driver::CUcontext context_ = nullptr;
   uint64_t epoch_ = 0;
@@ -261,10 +263,10 @@ class HeldManager {
   Manager *manager_ = nullptr;
 };
 
-// The manager of a device; made at the first need.
+// The manager of a device, made at the first use.
 HeldManager manager_of(cai_device device);
 
-// Makes one by name: built in, registered, or of a library.
+// Makes a manager by name: built in, registered, or from a library.
 HeldManager make_manager(const char *name, const void *params, cai_device device,
                          Manager *upstream);
 

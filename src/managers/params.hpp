@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What managers are made with, judged; and how their allocations fail.
+// Validation of managers' params, and the failures of their allocations.
 #pragma once
 
 #include "core/error.hpp"
@@ -25,11 +25,11 @@ namespace cai::managers {
 
 void require_no_params(const void *params, const char *manager);
 void require_no_upstream(const Manager *upstream, const char *manager);
-// Throws CAI_ERR_VALUE unless there is one.
+// Throws CAI_ERR_VALUE if there is no upstream manager.
 Manager &require_upstream(Manager *upstream, const char *manager);
 
-// Throws for a params->struct_size that is no size of such a struct, `least` being the first that
-// it had, and where something is set that this libcai does not know.
+// Throws if params->struct_size is smaller than `least`, the struct's first size, or is not a valid
+// size, or if a field is set that this libcai does not know.
 void require_known_params(const void *params, std::size_t least, std::size_t known,
                           const char *manager);
 
@@ -46,11 +46,11 @@ Params require_params(const void *params, const char *manager) {
   return read_params<Params>(params, manager);
 }
 
-// What ends the context of the functions that params give a manager of such a table. The params
-// have been judged.
+// The function that ends the context of the functions in params. The params must have been
+// validated.
 Companion companion_of(const cai_manager_table &table, const void *params);
 
-// Throws what an allocation of the driver's says: CAI_ERR_MEMORY if there is not so much.
+// Throws the failure of a driver's allocation: CAI_ERR_MEMORY if there is not enough memory.
 [[noreturn]] void fail_allocation(const char *function, driver::CUresult result);
 
 }  // namespace cai::managers

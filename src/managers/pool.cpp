@@ -33,7 +33,7 @@ class Pool : public Gpu {
     properties.maxSize = params_.maximum;
     driver::call(cu.cuMemPoolCreate, &pool_, &properties);
     try {
-      // What it is to hold from the beginning it must be allowed to keep.
+      // The pool must be allowed to keep what it allocates initially.
       std::uint64_t threshold = std::max(params_.threshold, params_.initial);
       driver::call(cu.cuMemPoolSetAttribute, pool_, driver::pool_release_threshold, &threshold);
       if (params_.initial) take_initial(cu);
@@ -47,12 +47,12 @@ class Pool : public Gpu {
   Pool &operator=(const Pool &) = delete;
 
   ~Pool() {
-    if (!is_alive()) return;  // it has gone with the context
+    if (!is_alive()) return;  // it was destroyed with the context
     const driver::Driver *cu = nullptr;
     try {
       cu = &driver::get();
     } catch (const Failure &) {
-      return;  // a forked process: the pool is its parent's
+      return;  // in a forked process the pool belongs to the parent
     }
     driver::Faults faults;
     uninstall(*cu, faults);
@@ -111,19 +111,20 @@ class Pool : public Gpu {
     driver::call(cu.cuDeviceSetMemPool, handle(), pool_);
   }
 
-  // Unless other code has installed another pool since.
+  // Does nothing if other code has installed another pool since.
   void uninstall(const driver::Driver &cu, driver::Faults &faults) const noexcept {
     CUmemoryPool now = nullptr;
     if (!before_ || !faults.attempt(cu.cuDeviceGetMemPool, &now, handle()) || now != pool_) return;
     if (cu.cuDeviceSetMemPool(handle(), before_) == driver::success) return;
-    // The one before has gone.
+    // The former pool was destroyed.
     CUmemoryPool first = nullptr;
     if (faults.attempt(cu.cuDeviceGetDefaultMemPool, &first, handle())) {
       faults.attempt(cu.cuDeviceSetMemPool, handle(), first);
     }
   }
 
-  // Another pool may get the driver's object, and must not be open to those that this one was.
+  // The driver may reuse the object for another pool, which must not be accessible to the devices
+  // of this one.
   void take_access_back(const driver::Driver &cu, driver::Faults &faults) const noexcept {
     int count = 0;
     if (!faults.attempt(cu.cuDeviceGetCount, &count)) return;

@@ -30,7 +30,7 @@ struct Registered {
   static Registered &get() { return immortal<Registered>(); }
 };
 
-// Throws unless the table has all that its version demands.
+// Throws unless the table has all functions that its version requires.
 void require_table(const cai_manager_table &table, const char *name) {
   if (table.version != CAI_MANAGER_VERSION) {
     throw Failure(CAI_ERR_VERSION, {},
@@ -70,7 +70,7 @@ const cai_manager_table &load(const char *name) {
     symbol = path.substr(colon + 1);
     path.resize(colon);
   }
-  // Never closed: functions of it may be on any thread's stack.
+  // Never closed: its functions may be on any thread's stack.
   void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps one per thread
@@ -88,7 +88,7 @@ const cai_manager_table *known(const char *name) {
   for (const cai_manager_table *table : built_in) {
     if (std::strcmp(table->name, name) == 0) return table;
   }
-  if (std::strcmp(name, "unified") == 0) return &managed_table;  // as other libraries say it
+  if (std::strcmp(name, "unified") == 0) return &managed_table;  // other libraries' name
   Registered &registered = Registered::get();
   const std::lock_guard lock(registered.mutex);
   const auto found = registered.tables.find(name);

@@ -6,7 +6,7 @@
 
 namespace cai::managers {
 
-// Throws CAI_ERR_VALUE or CAI_ERR_VERSION, naming `name`.
+// Throws CAI_ERR_VALUE or CAI_ERR_VERSION, with the name.
 const cai_manager_table &find_table(const char *name);
 
 bool is_built_in(const cai_manager_table &table) noexcept;

@@ -34,7 +34,7 @@ class Tracking : public Wrapper<Tracking> {
       : Wrapper(name, upstream), params_(read_params<cai_track_params>(params, name)) {}
 
   ~Tracking() {
-    // What a reset has taken was not left behind by anybody.
+    // Memory that a reset has freed is no leak.
     if (out_.empty() || !upstream_.is_alive()) return;
     const std::vector<Allocation> all = outstanding();
     uint64_t bytes = 0;
@@ -72,7 +72,7 @@ class Tracking : public Wrapper<Tracking> {
     const Ending ending = begin_end(block.data);
     try {
       free();
-    } catch (...) {  // it is out still
+    } catch (...) {  // it is still allocated
       with(ending, [](auto found) { found->second.is_ending = false; });
       throw;
     }
@@ -111,7 +111,7 @@ class Tracking : public Wrapper<Tracking> {
     allocation.is_ending = true;
     return {address, allocation.number, allocation.block.size};
   }
-  // Unless another thread was given the address by now: it may be as soon as that is free.
+  // Unless another thread has received the address since: it may as soon as it is free.
   template <class Body>
   void with(const Ending &ending, Body &&body) noexcept {
     const std::lock_guard lock(mutex_);
@@ -121,7 +121,7 @@ class Tracking : public Wrapper<Tracking> {
 
   const cai_track_params params_;
   const Clock clock_;
-  mutable std::mutex mutex_;                      // for the two below alone
+  mutable std::mutex mutex_;                      // guards the next two
   std::unordered_map<uint64_t, Allocation> out_;  // by address
   uint64_t next_ = 0;
 };

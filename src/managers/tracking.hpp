@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The manager "tracking": what it has counted.
+// The counts of the manager "tracking".
 #pragma once
 
 #include "managers/counting.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common base of managers that wrap another one: they see the device's allocations and the
-// host's alike.
+// The base of managers that wrap another one. They handle device and host allocations alike.
 //
 //   struct Example : Wrapper<Example> {
 //     template <class Allocate> cai_block give(const Request &wanted, Allocate &&allocate);
@@ -16,8 +15,8 @@ namespace cai::managers {
 struct Request {
   uint64_t size;
   uint32_t kind;
-  uint64_t stream;  // 0 for the host's
-  bool host;        // memhostalloc
+  uint64_t stream;  // 0 for host memory
+  bool host;        // allocated by memhostalloc
 };
 
 template <class Derived>

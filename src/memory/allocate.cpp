@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where memory comes from: managers, the host's own that is pinned, and others.
+// The sources of memory: managers, pinned host memory, and foreign memory.
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
@@ -50,7 +50,7 @@ uint64_t times(uint64_t a, uint64_t b) {
   return product;
 }
 
-// As many fields as the caller knows, then zeros.
+// Copies as many fields as the caller knows; the rest is zero.
 bool has_rows(uint32_t kind) noexcept {
   return kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED ||
          kind == CAI_KIND_CUDA_ARRAY;
@@ -87,7 +87,7 @@ void require_valid(const cai_request &request) {
   if (request.size > INT64_MAX) fail_field("size", request.size, "too large");
 }
 
-// ---- How it is given back
+// ---- Freeing ----
 
 void free_block(cai_memory &memory, uint64_t stream) {
   memory.manager->free_outside_captures(memory.block, memory.block_kind, stream);
@@ -99,7 +99,7 @@ void unpin_block(cai_memory &memory, uint64_t) {
   };
   cai_error error;
   const cai_status status = guard(&error, unpin);
-  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // it is pinned still, until tried again
+  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // it stays pinned until tried again
   if (memory.release_foreign) memory.release_foreign(memory.context);
   if (status != CAI_OK) throw Failure(error);
 }
@@ -123,24 +123,22 @@ void free_cuda_array(cai_memory &memory, uint64_t) {
   device::pend(memory.facts.device, {destroy_cuda_array, array, memory.facts.size, memory.epoch});
 }
 
-// Memory that a manager allocates to pass it on belongs to its users: they are counted, and found
-// by address.
+// Memory that a manager allocates for others is counted and found as the memory of those.
 void count(cai_memory &memory) noexcept {
   if (managers::InManager::is_here()) return;
   count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);
   memory.counted = true;
 }
 
-// ---- How it is got
+// ---- Allocating ----
 
-// The manager that is asked, and for what.
+// The manager to call, and the kind to ask for.
 struct Source {
   managers::HeldManager manager;
   uint32_t kind;
 };
 
-// The manager of the thread's current GPU, for memory of the CPU's that is to be pinned; none where
-// there is no GPU.
+// The manager of the thread's current GPU, for pinned CPU memory; empty if there is no GPU.
 managers::HeldManager manager_of_current_gpu() {
   cai_device gpu{};
   cai_error error;
@@ -265,7 +263,7 @@ void allocate_cuda_array(cai_memory &memory, const cai_request &request) {
     if (result != driver::success) {
       throw Failure(driver::failure_of(session.cu.cuArray3DCreate.name, result));
     }
-    // From here on it is given back, if the way to the caller's context fails, too.
+    // From here on it is freed if restoring the caller's context fails.
     facts.array = reinterpret_cast<uintptr_t>(array);
     count(memory);
     memory.give_back = free_cuda_array;
@@ -273,7 +271,7 @@ void allocate_cuda_array(cai_memory &memory, const cai_request &request) {
   session.finish();
 }
 
-// ---- Memory that is there already
+// ---- Existing memory ----
 
 void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   cai_memory_info &facts = memory.facts;
@@ -296,7 +294,7 @@ struct Rows {
   uint64_t row, pitch, count;
 };
 
-// Without rows all of it is one row; rows have no padding unless a pitch is given.
+// Without rows, all memory is one row. Rows have no padding unless a pitch is given.
 Rows rows_of(const cai_memory_info &info) noexcept {
   const uint64_t pitch = info.pitch ? info.pitch : info.size;
   return {info.row ? info.row : std::min(pitch, info.size), pitch, info.rows ? info.rows : 1};
@@ -337,10 +335,10 @@ void wrap(cai_memory &memory, const cai_memory_info &info) {
   facts.host = info.host || memory.is_of_gpu() ? info.host : info.data;
 }
 
-// A capture in which much is released is not to make each allocation in it slower.
+// Many releases in a capture must not make each allocation in it slower.
 constexpr int most_refusals = 16;
 
-// Makes memory by `body`; until it has come to its end, `release` is not called.
+// Makes memory by `body`. `release` is not called until this has succeeded.
 template <class Body>
 cai_memory *make(cai_device device, uint32_t kind, Body &&body) {
   HeldMemory memory = new_memory(device, kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From memory to arrays, and back.
+// Makes arrays from memory, and memory from arrays.
 #include <algorithm>
 #include <cinttypes>
 #include <mutex>
@@ -30,7 +30,7 @@ void release_memory(void *memory) {
 int32_t device_type_of(const cai_memory &memory) noexcept {
   const uint32_t kind = memory.facts.kind;
   if (kind == CAI_KIND_HOST) return CAI_DEVICE_CPU;
-  // Memory of the CPU's that a GPU's manager has pinned is the GPU's, too.
+  // CPU memory that a GPU's manager has pinned counts as the GPU's, too.
   const cai_memory &root = memory.root();
   const bool is_pinned = kind == CAI_KIND_PINNED || kind == CAI_KIND_MAPPED;
   const bool by_gpu = root.manager && root.manager->device().type == CAI_DEVICE_CUDA;
@@ -52,7 +52,7 @@ int32_t device_id_of(const cai_memory &memory, int32_t device_type) noexcept {
   return memory.is_of_gpu() ? memory.facts.device.id : root.manager->device().id;
 }
 
-// C order; the last but one axis of memory in rows steps from row to row.
+// C order. In pitched memory the next to last axis steps from row to row.
 void fill_strides(const cai_memory_info &facts, const cai_dtype &dtype, int32_t ndim,
                   const int64_t *shape, int64_t *strides) {
   int64_t units;
@@ -89,7 +89,7 @@ void require_bounds(const cai_memory_info &facts, uint64_t offset, const cai_arr
                 extent.lo, extent.hi, offset, facts.size);
 }
 
-// Says the memory's stream, and whose 2 it is.
+// Sets the array's stream to the memory's, and notes whose 2 it is.
 void say_stream(cai_memory &root, cai_array &array) {
   array.stream_kind = CAI_STREAM_NONE;
   if (array.device_type == CAI_DEVICE_CPU) return;
@@ -108,7 +108,7 @@ void say_stream(cai_memory &root, cai_array &array) {
   }
 }
 
-// What describes an array and has no elements of its own: other parts are neither read nor kept.
+// A struct that describes an array without elements. Its other fields are neither read nor kept.
 cai_array like_type(const cai_dtype &dtype, int32_t ndim, const int64_t *shape,
                     const int64_t *strides) noexcept {
   cai_array like{};
@@ -135,7 +135,7 @@ void require_like(const cai_array &like) {
   }
 }
 
-// A wrong descr is left to cai_array_own(), which says what is wrong.
+// cai_array_own() reports an invalid descr.
 bool has_swapped_items(const cai_array &like) noexcept {
   bool swapped = is_swapped(like.dtype);
   if (like.descr) {
@@ -148,8 +148,8 @@ bool has_swapped_items(const cai_array &like) noexcept {
   return swapped;
 }
 
-// An array at an offset of memory, but for stream and mask. `made` gets the strides that `like`
-// does not say; the memory's rows count where it `is_in_rows`.
+// An array at an offset of memory, without stream and mask. `made` receives the strides if `like`
+// has none; they follow the memory's rows if `is_in_rows`.
 cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &like, bool is_in_rows,
                   int64_t *made) {
   const cai_memory_info &facts = memory.facts;
@@ -172,7 +172,7 @@ cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &li
   return array;
 }
 
-// Calls `of_mask`, and says of what it throws that it is the mask's.
+// Calls `of_mask`, and marks its failures as those of the mask.
 template <class OfMask>
 auto for_mask(OfMask &&of_mask) {
   try {
@@ -216,7 +216,7 @@ cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like
   return out;
 }
 
-// Bytes of the elements in C order, `ndim` axes of them.
+// The bytes of the elements in C order, with `ndim` axes.
 uint64_t bytes_of(const cai_array &like, int32_t ndim, const int64_t *shape) {
   int64_t strides[CAI_MAX_NDIM];
   fill_strides({}, like.dtype, ndim, shape, strides);
@@ -229,7 +229,7 @@ uint64_t bytes_of(const cai_array &like, int32_t ndim, const int64_t *shape) {
 
 constexpr uint64_t mask_alignment = 64;
 
-// Says what memory holds the elements and then the mask; returns where that begins.
+// Computes the size of memory for the elements followed by the mask. Returns where the mask begins.
 uint64_t size_request(const cai_array &like, cai_request *request) {
   require_like(like);
   const bool in_rows =
@@ -256,7 +256,7 @@ uint64_t size_request(const cai_array &like, cai_request *request) {
     return bytes_of(mask, mask.ndim, mask.shape);
   });
   const uint64_t mask_offset = (request->size + mask_alignment - 1) & ~(mask_alignment - 1);
-  request->size = mask_offset + mask_size;  // each is below 2^63; what is too large is refused
+  request->size = mask_offset + mask_size;  // each is below 2^63; the allocation checks the sum
   return mask_offset;
 }
 
@@ -286,16 +286,16 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
 
 // ---- Memory of arrays
 
-// Memory of a foreign array. Its stream waits for the array's; when it is freed, the array's stream
-// waits for the work done here. It keeps the array alive as long as the memory has references,
-// freed or not, and may ask the keeper.
+// Memory of a foreign array. Its stream waits for the array's. When it is freed, the array's stream
+// waits for the work done here. It keeps the array alive as long as it has references, even after
+// it was freed, and may call the keeper.
 void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   const cai_array *const array = memory.found_by;
   bool is_abandoned = false;
   cai_error error;
   const cai_status status = guard(&error, [&] {
     if (stream == 0 || !device::is_alive(memory.facts.device.id, memory.epoch)) return;
-    if (is_freed(*array)) return;  // uses of it are not waited for, and its stream may have gone
+    if (is_freed(*array)) return;  // nobody waits for its uses, and its stream may be destroyed
     driver::Session session;
     order::Stream mine{stream, device::primary(session, memory.facts.device.id).context, -1};
     identify(session, mine);
@@ -316,8 +316,8 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
     });
     session.finish();
   });
-  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // there is another try
-  // The owner is told of what is pending there all the same.
+  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // it will be tried again
+  // The owner must still learn of what is pending there.
   const bool is_unheard = status != CAI_OK && !is_abandoned;
   if (is_unheard) order::park(array->owner, {stream, nullptr, -1});
   if (status != CAI_OK) throw Failure(error);
@@ -358,7 +358,8 @@ cai_location locate(const cai_array &array) {
   return where;
 }
 
-// Memory of the array's extent, that holds it; `below` gets the bytes before the first element.
+// Memory that covers the array's extent and holds the array. `below` receives the bytes before the
+// first element.
 HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   Extent extent;
   cai_error error;
@@ -381,14 +382,14 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
     facts.host = facts.data;
   }
 
-  cai_array elements = array;  // a mask is other memory
+  cai_array elements = array;  // a mask is separate memory
   elements.mask = nullptr;
   elements.flags &= ~std::uint32_t{CAI_FLAG_MASKED};
   cai_array *held = nullptr;  // the struct itself may be the caller's
   if (cai_array_slice(&elements, nullptr, 0, &held, &error) != CAI_OK) throw Failure(error);
   memory->found_by = held;
   memory->give_back = end_use_of_array;
-  memory->keeper = keeper_of(*held);  // of the work of the host's own, for both
+  memory->keeper = keeper_of(*held);  // keeps the host's work on both
   if (is_cpu || extent.empty()) return memory;
   note_device(*memory);
   FreeStream free_stream(device::current_stream(device));

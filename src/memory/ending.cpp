@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How memory is given back: in the order of its stream, and after all that uses it.
+// Frees memory: in the order of its stream, and after all uses.
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
@@ -17,10 +17,10 @@
 namespace cai::memory {
 namespace {
 
-// Those that could not be given back as yet; each has the next one.
+// Memory that could not be freed yet, linked by `next`.
 constinit std::atomic<cai_memory *> refused{nullptr};
 
-// Whether the calling thread means the same stream by its value.
+// Whether the stream's value means the same stream on the calling thread.
 bool is_named_here(const FreeStream &it) noexcept {
   return it.thread == 0 || it.thread == this_thread();
 }
@@ -30,8 +30,8 @@ bool is_named_here(const FreeStream &it) noexcept {
                 "the stream that frees the memory is being captured");
 }
 
-// The stream as the order room takes it. Stream 2 of another thread cannot be named here: the
-// legacy stream, which stands for it, comes after it.
+// The stream for order's functions. Another thread's stream 2 cannot be named here. The legacy
+// stream, which comes after it, stands for it.
 order::Stream stream_of(driver::Session &session, const FreeStream &it) {
   cai_stream &stream = *it.stream.get();
   if (!is_named_here(it)) {
@@ -43,7 +43,7 @@ order::Stream stream_of(driver::Session &session, const FreeStream &it) {
   return device::gpu_stream(stream).stream();
 }
 
-// A reset has ended the stream, and all that was pending on it.
+// Whether a reset has destroyed the stream and all its pending work.
 bool has_ended(const FreeStream &it) noexcept {
   return it.stream.get() && device::is_dead(*it.stream.get());
 }
@@ -52,7 +52,7 @@ bool is_on_gpu(const FreeStream &it) noexcept {
   return it.stream.get() && !device::is_cpu(it.stream.get()->device) && !has_ended(it);
 }
 
-// Of GPUs: those of the host's have claims.
+// Of GPU streams: work of CPU streams has claims.
 bool has_kept_uses(const cai_memory &memory) {
   const std::uint64_t marked = order::marked_in(order::word_of(&memory));
   if (marked)
@@ -61,15 +61,15 @@ bool has_kept_uses(const cai_memory &memory) {
   return uses && (uses->any() || uses->any_marked());
 }
 
-// Those of published copies, that is, on which there may be work which is in order with them.
-// Returns whether an event tells of all that is pending there.
+// Keeps the pending work on streams of published copies, where other work may be ordered with them.
+// Returns whether events cover all of it.
 bool keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
   if (order::word_of(&memory) == 0) return true;
   const std::uint64_t freed_on = memory.free_stream.stream.get()->value();
   return order::make_uses_of(&memory).keep_marked(session, freed_on);
 }
 
-// Makes the free stream wait for the streams before it and for the uses that are kept; returns it.
+// Makes the free stream wait for the former streams and for the kept uses. Returns it.
 std::uint64_t put_in_order(cai_memory &memory) {
   if (!is_on_gpu(memory.free_stream)) return 0;
   if (is_named_here(memory.free_stream) && memory.former_streams.empty() &&
@@ -104,8 +104,7 @@ std::uint64_t put_in_order(cai_memory &memory) {
   return stream.value;
 }
 
-// Keeps what is pending on the memory's own streams by now as a use; forgets those uses that are
-// complete.
+// Keeps what is pending on the memory's own streams as a use. Forgets completed uses.
 void keep_own_streams(cai_memory &memory) {
   driver::Session session;
   const auto keep = [&](const FreeStream &it) {
@@ -113,7 +112,8 @@ void keep_own_streams(cai_memory &memory) {
     order::Stream stream = stream_of(session, it);
     probe(session, stream);
     if (stream.capture) fail_capture();
-    // The legacy stream cannot be asked whether the streams that it would wait for are idle.
+    // The legacy stream is not queried: that does not show whether the streams it waits for are
+    // idle.
     if (is_named_here(it) && is_idle(session, stream)) return;
     session.in(stream.context, [&] {
       cai_error error;
@@ -133,7 +133,7 @@ void keep_own_streams(cai_memory &memory) {
   }
 }
 
-// No event tells of what is pending on the memory's own streams.
+// Notes that no event covers what is pending on the memory's own streams.
 void lose_own_streams(cai_memory &memory) {
   order::Uses &uses = order::make_uses_of(&memory);
   const auto lose = [&](const FreeStream &it) {
@@ -143,7 +143,7 @@ void lose_own_streams(cai_memory &memory) {
   for (const FreeStream &it : memory.former_streams) lose(it);
 }
 
-// From the first one to the last one, of those that could not be given back.
+// Puts back the list of memory from `first` to `last` that could not be freed.
 void put_back(cai_memory *first, cai_memory &last) noexcept {
   last.next = refused.load(std::memory_order_relaxed);
   while (!refused.compare_exchange_weak(last.next, first, std::memory_order_release,
@@ -151,14 +151,14 @@ void put_back(cai_memory *first, cai_memory &last) noexcept {
   }
 }
 
-// A capture forbids it, or there is no memory to remember by what to wait for: some later call will
-// try again, as where the driver did not let the manager be asked.
+// Called if a capture forbids the free, if there is no memory to note what to wait for, or if the
+// driver failed before the manager was called. A later call tries again.
 cai_status try_later(cai_memory &memory) noexcept {
   put_back(&memory, memory);
   return CAI_OK;
 }
 
-// Gives it back at once: it has gone then, whatever its manager says.
+// Frees the memory now. Afterwards it counts as freed, whatever its manager returned.
 cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *error) noexcept {
   bool was_asked = true;
   cai_error problem;
@@ -176,7 +176,7 @@ cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *er
   return status;
 }
 
-// Nothing that uses it is pending any more.
+// Called when no use is pending any more.
 cai_status give_back_unused(cai_memory &memory, cai_error *error) noexcept {
   return give_back_now(memory, memory.ordered ? driver::stream_legacy : 0, error);
 }
@@ -186,11 +186,11 @@ void end_put_off(cai_owner *owner) {
   if (give_back_unused(*static_cast<cai_memory *>(owner), &error) != CAI_OK) report(error);
 }
 
-// Takes the uses, with what is pending on the memory's own streams among them.
+// Takes the uses, and adds what is pending on the memory's own streams.
 std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
   const bool is_queued =
       is_on_gpu(memory.free_stream) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
-  // Streams of the CPU have claims instead, and need no driver.
+  // CPU streams have claims instead, and need no driver.
   const bool was_queued =
       std::any_of(memory.former_streams.begin(), memory.former_streams.end(), is_on_gpu);
   if (is_queued || was_queued || has_kept_uses(memory)) {
@@ -215,7 +215,7 @@ cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept 
     if (status != CAI_ERR_CAPTURE) report(problem);
     return try_later(memory);
   }
-  // Arrays may outlive what they are of, and keep uses still: those are not waited for.
+  // Arrays may outlive their memory and still have kept uses. Those are not waited for.
   if (uses && uses->pending()) {
     uses->owner = &memory;
     uses->end = end_put_off;
@@ -239,13 +239,13 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
 
 cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
-  // The streams of its context have gone with it, and must not be asked.
+  // The streams of its context were destroyed with it, and must not be queried.
   if (memory.has_lost_context()) return give_back_now(memory, 0, error);
   const bool in_order = memory.ordered && !has_ended(memory.free_stream);
   return in_order ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
 }
 
-// Takes a claim away; the last one gives the memory back.
+// Removes a claim. The last one frees the memory.
 cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
   if (memory.claims.fetch_sub(1, std::memory_order_acq_rel) != 1) return CAI_OK;
   return give_back(memory, error);
@@ -255,7 +255,7 @@ void end_claim_of_stream(void *memory) {
   end_claim(*static_cast<cai_memory *>(memory));
 }
 
-// What is queued on a stream of the CPU's by now has a claim.
+// Adds a claim for the work that is queued on a CPU stream now.
 void claim_for(cai_memory &memory, const FreeStream &it) noexcept {
   cai_stream *const stream = it.stream.get();
   if (!stream || !device::is_cpu(stream->device) || stream->mode != CAI_MODE_ASYNC) return;
@@ -289,7 +289,7 @@ void claim_until_passed(cai_memory &memory, cai_stream *stream) {
   claim(memory);
   cai_error error;
   if (cai_stream_attach(stream, end_claim_of_stream, &memory, &error) == CAI_OK) return;
-  memory.claims.fetch_sub(1, std::memory_order_relaxed);  // the caller has one still
+  memory.claims.fetch_sub(1, std::memory_order_relaxed);  // the caller still has one
   throw Failure(error);
 }
 
@@ -308,7 +308,7 @@ void end_life(cai_memory &memory) noexcept {
   if (memory.lives.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &memory;
 }
 
-// A manager that calls libcai may hold a lock that it needs for its other memory.
+// Not within a manager, which may hold a lock that it needs to free other memory.
 void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
   if (managers::InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
@@ -317,7 +317,7 @@ void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
     cai_error error;
     const cai_status status = give_back(*memory, &error);
     const bool is_refused = refused.load(std::memory_order_relaxed) == memory;
-    if (is_refused) ++refusals;  // the release has reported why
+    if (is_refused) ++refusals;  // the release has reported it
     if (status != CAI_OK) {
       if (failed) {
         failed->note(error);
@@ -328,7 +328,7 @@ void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
     memory = next;
   }
   if (!memory) return;
-  // The rest comes first the next time.
+  // The rest comes first next time.
   cai_memory *last = memory;
   while (last->next) last = last->next;
   put_back(memory, *last);

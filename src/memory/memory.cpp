@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handle: its references, its description, and its streams.
+// The handle of memory: its references, its description, and its streams.
 #include "memory/memory.hpp"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ HeldMemory new_memory(cai_device device, std::uint32_t kind) {
 
 namespace {
 
-// For code that knows an array of it by its owner alone.
+// Arrays whose owner is this memory learn from its flags that it was freed.
 void tell_arrays_of_end(cai_memory &memory) noexcept {
   flags_of(memory).fetch_or(CAI_OWNER_FREED, std::memory_order_relaxed);
 }
@@ -94,7 +94,7 @@ std::optional<order::Pinned> find_pinned(const cai_array &array) noexcept {
   return order::Pinned{facts.data, facts.host, facts.size};
 }
 
-// Before there is memory of a GPU, or pinned for one.
+// Called before the first memory of a GPU, or pinned for one.
 void tell_rooms_below() noexcept {
   order::above.find_pinned.store(find_pinned, std::memory_order_release);
   order::above.has_lost_context.store(has_lost_context, std::memory_order_release);
@@ -102,7 +102,7 @@ void tell_rooms_below() noexcept {
                                    std::memory_order_release);
 }
 
-// Whether `memory` ends with its context and no address leads to it.
+// Whether `memory` ends with its context and cannot be found by an address.
 bool may_die_unaddressed(const cai_memory &memory) noexcept {
   return memory.epoch != 0 && !memory.entered;
 }
@@ -167,7 +167,7 @@ cai_memory &require_live(cai_memory *memory) {
 
 void require_not_freed(const cai_array &array) {
   cai_memory *const memory = memory_under(array);
-  cai_error error;  // which says more than the array's owner knows
+  cai_error error;  // more than the array's owner has
   if (memory && guard(&error, [&] { require_live(memory); }) != CAI_OK) {
     error.entry = CAI_ENTRY_DATA;
     throw Failure(error);
@@ -197,7 +197,7 @@ void describe(const cai_memory &memory, cai_memory_info &out) {
   give_out(info, &out);
 }
 
-// Whether two handles of one device are of one stream.
+// Whether two handles of one device are of the same stream.
 bool same_stream(cai_stream *a, cai_stream *b) noexcept {
   if (a == b) return true;
   if (device::is_cpu(a->device)) return false;
@@ -233,8 +233,8 @@ void record(cai_memory &memory, cai_stream *stream) {
   session.finish();
 }
 
-// The memory may have been allocated or worked on there, and uses on the new stream must come
-// after that.
+// The memory may have been allocated or used on the old stream. Uses on the new one must come after
+// that.
 void keep_old_stream(cai_memory &memory, cai_stream *next) {
   device::HeldStream old;
   {
@@ -258,7 +258,7 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   stream->require_alive();
   keep_old_stream(memory, stream);
   FreeStream free_stream(
-      device::HeldStream::one_more(stream));  // then what it replaces: ended without the lock
+      device::HeldStream::one_more(stream));  // later the replaced one, released without the lock
   const std::lock_guard lock(memory.lock);
   static_cast<void>(require_live(&memory));
   const auto is_it = [&](const FreeStream &other) {
@@ -271,7 +271,7 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   } else if (!memory.free_stream.stream.get()) {
     if (memory.has_said_none) order::make_uses_of(&memory).differ(0);
   } else if (!is_it(memory.free_stream)) {
-    // Arrays that are there keep the stream that they came with.
+    // Existing arrays keep the stream that they came with.
     if (!device::is_cpu(memory.free_stream.stream.get()->device)) {
       order::make_uses_of(&memory).differ(memory.free_stream.stream.get()->value());
     }
@@ -368,7 +368,7 @@ cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset,
   if (!out) return fail(error, CAI_ERR_ARGUMENT, {}, "out is NULL");
   uint64_t within = 0;
   cai_memory *found = memory::look_up(address, &within);
-  if (found && !found->is_alive()) {  // a reset has killed it, and its address may recur
+  if (found && !found->is_alive()) {  // a reset has freed it, and its address may recur
     cai_memory_release(found);
     found = nullptr;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reference-counted memory: its facts, and how it is freed.
+// Reference-counted memory: its properties, and how it is freed.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace cai::memory {
 
 // A stream in whose order memory is freed.
 struct FreeStream {
-  device::HeldStream stream;  // empty: none
+  device::HeldStream stream;  // empty: no stream
   std::uint64_t thread = 0;   // whose stream 2 it is
 
   FreeStream() = default;
@@ -23,10 +23,10 @@ struct FreeStream {
 
 }  // namespace cai::memory
 
-// The owner keeps the uses of the memory: arrays of it name it as their keeper. There is one
-// reference for each cai_memory_retain(), each array and each view. Memory is freed once the last
-// reference is released, or by cai_memory_free(), and nothing else has a claim: host work that uses
-// it.
+// The owner keeps the uses of the memory: arrays of the memory name it as their keeper. There is
+// one reference for each cai_memory_retain(), each array and each view. Memory is freed once it has
+// no claims: the last release, or cai_memory_free(), ends the first one, and work on the host that
+// uses it has more.
 struct cai_memory : cai_owner {
   cai_memory(cai_device device, std::uint32_t kind);
   cai_memory(const cai_memory &) = delete;
@@ -38,17 +38,17 @@ struct cai_memory : cai_owner {
 
   std::atomic<std::uint64_t> holders{1};
   std::atomic<std::uint64_t> claims{1};  // one for all references, and others
-  std::atomic<int> lives{2};             // of the references, and of the memory to be freed
-  std::atomic<bool> freed{false};        // by hand, or by the last release
+  std::atomic<int> lives{2};             // the references, and the memory until it is freed
+  std::atomic<bool> freed{false};        // by cai_memory_free(), or by the last release
 
-  // Its description: all but the momentary flags and the stream.
+  // Its description, without the flags that change and the stream.
   cai_memory_info facts{};
 
-  // Gives it back, and throws what fails. In the order of a stream if `ordered`; else once all work
-  // that uses it is complete.
+  // Frees the memory; throws on failure. In the order of a stream if `ordered`; else after all uses
+  // are complete.
   void (*give_back)(cai_memory &memory, std::uint64_t stream) = nullptr;
   bool ordered = false;
-  bool at_once = false;  // it is not for work on its stream: pinned, where it was before
+  bool at_once = false;  // not for work on its stream: it was pinned from existing memory
 
   // For give_back.
   cai::managers::HeldManager manager;
@@ -56,31 +56,31 @@ struct cai_memory : cai_owner {
   std::uint32_t block_kind = CAI_KIND_NONE;
   void (*release_foreign)(void *context) = nullptr;
   void *context = nullptr;
-  const cai_array *found_by = nullptr;  // owned: the keeper may go with it
-  std::uint64_t begun_in = 0;  // the capture that its stream was in as an array's use began
+  const cai_array *found_by = nullptr;  // a view of the array; its keeper may end with it
+  std::uint64_t begun_in = 0;           // the capture of its stream when the use of an array began
 
-  std::uint64_t epoch = 0;      // of a GPU's primary context; 0: of none
-  std::int32_t epoch_gpu = 0;   // whose: of the CPU's memory, that which has pinned it
+  std::uint64_t epoch = 0;      // of a GPU's primary context; 0: no context
+  std::int32_t epoch_gpu = 0;   // the GPU; for CPU memory the one that has pinned it
   const std::uint64_t process;  // see device::forks()
-  cai_memory *whole = nullptr;  // of a view: what it is a part of, held
-  bool entered = false;         // in the registry, under its address
-  cai_memory **link = nullptr;  // what points to it among those there that no address finds
-  cai_memory *after = nullptr;  // the next one among them
-  bool counted = false;         // among what is out
-  cai_memory *next = nullptr;   // of those whose end is to be tried again
+  cai_memory *whole = nullptr;  // the memory that this is a view of, with a reference
+  bool entered = false;         // in the registry, by its address
+  cai_memory **link = nullptr;  // the link to it in the registry's list of memory without address
+  cai_memory *after = nullptr;  // the next one in that list
+  bool counted = false;         // in the amount of allocated memory
+  cai_memory *next = nullptr;   // in the list of those whose free is tried again
 
-  cai::Lock lock;  // for the three that follow
+  cai::Lock lock;  // guards the next three
   cai::memory::FreeStream free_stream;
   std::vector<cai::memory::FreeStream> former_streams;
-  bool has_said_none = false;  // by an array on a GPU
+  bool has_said_none = false;  // an array on a GPU came with None
 
-  // Its memory may be used: neither a call nor a reset has freed it.
+  // Whether its memory may be used: neither a call nor a reset has freed it.
   bool is_alive() const noexcept;
-  // By hand, or by the last release; or the array that it was found by is freed.
+  // Whether a call or the last release has freed it, or the array from which it was made.
   bool is_freed() const noexcept;
-  // A reset has destroyed its context, even if it was freed before.
+  // Whether a reset has destroyed its context, even if it was freed before.
   bool has_lost_context() const noexcept;
-  // Whether the process can still do something to it.
+  // Whether this process can still free it.
   bool is_reachable() const noexcept;
 
   bool is_of_gpu() const noexcept { return facts.device.type == CAI_DEVICE_CUDA; }
@@ -110,28 +110,28 @@ class HeldMemory {
   cai_memory *memory_ = nullptr;
 };
 
-// What keeps the uses of an array, if it is memory of libcai's; else null.
+// The memory that keeps the uses of an array, if that is libcai's; else null.
 inline cai_memory *memory_under(const cai_array &array) noexcept {
   cai_owner *const keeper = keeper_of(array);
   const bool is_memory = keeper && keeper->retain == cai_memory::retain_owner;
   return is_memory ? static_cast<cai_memory *>(keeper) : nullptr;
 }
 
-// The handle alone, of nothing yet: give_back is unset, and may stay so.
+// A new handle without memory: give_back is unset, and may stay so.
 HeldMemory new_memory(cai_device device, std::uint32_t kind);
 
-// All of it, not to be written.
+// A read-only view of all the memory.
 HeldMemory read_only_view_of(cai_memory &memory);
 
-// Lets addresses in it be looked up, until it is taken out.
+// Adds the memory to the registry, so that addresses in it are found, until it is removed.
 void enter(cai_memory &memory);
-// Enters other memory for a reset to find and mark its arrays, until it is taken out.
+// Adds memory without an address to the registry, so that a reset can mark it, until it is removed.
 void enter_if_it_may_die(cai_memory &memory) noexcept;
 void take_out_of_registry(cai_memory &memory) noexcept;
-// Forgets memory that a reset has freed: its addresses may be allocated again.
+// Removes memory that a reset has freed: its addresses may be allocated again.
 void forget_dead() noexcept;
 
-// Adds a reference, unless the last one was released.
+// Adds a reference, unless the last one has been released.
 inline bool hold_if_held(cai_memory &memory) noexcept {
   std::uint64_t holders = memory.holders.load(std::memory_order_relaxed);
   while (holders != 0) {
@@ -142,33 +142,33 @@ inline bool hold_if_held(cai_memory &memory) noexcept {
   return false;
 }
 
-// The device must be one; of a GPU the epoch is noted.
+// Throws if the device is invalid. For a GPU it notes the epoch.
 void note_device(cai_memory &memory);
-// Memory of the CPU's that a GPU has pinned goes with that one's context.
+// CPU memory that a GPU has pinned ends with the GPU's context.
 void note_epoch(cai_memory &memory, cai_device device);
 
-// What a caller asks for. Throws CAI_ERR_ARGUMENT for no request, or one of no size, and
-// CAI_ERR_VALUE where something is set that this libcai does not know.
+// Validates a caller's request. Throws CAI_ERR_ARGUMENT if it is NULL or its struct_size is too
+// small, and CAI_ERR_VALUE if a field is set that this libcai does not know.
 cai_request read_request(const cai_request *given);
 
-// The stream of a request: that one, or the thread's current one. Throws CAI_ERR_VALUE if it is
-// another device's.
+// The request's stream, or the thread's current one. Throws CAI_ERR_VALUE if it is another
+// device's.
 device::HeldStream stream_or_current(cai_stream *stream, cai_device device);
 
-// Throws CAI_ERR_ARGUMENT for NULL, CAI_ERR_STATE for memory that is dead.
+// Throws CAI_ERR_ARGUMENT for NULL, CAI_ERR_STATE for memory that was freed.
 cai_memory &require_live(cai_memory *memory);
 
-// Throws CAI_ERR_STATE for an array of memory that is dead.
+// Throws CAI_ERR_STATE for an array of memory that was freed.
 void require_not_freed(const cai_array &array);
 
-// A claim for work of the host's that a CPU's stream is to do: nothing to be freed before it ends.
-// Throws CAI_ERR_STATE if it was freed.
+// Adds a claim for work of a CPU stream: the memory is not freed before the claim ends. Throws
+// CAI_ERR_STATE if it was freed.
 void claim(cai_memory &memory);
 void end_claim(cai_memory &memory) noexcept;
-// One until the stream has passed what is queued there by now.
+// Adds a claim until the stream has completed the work that is queued there now.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);
 
-// One for as long as a function works on what the memory keeps: others may free it meanwhile.
+// A claim for as long as a function uses the memory: other threads may free it meanwhile.
 class Claim {
  public:
   explicit Claim(cai_memory &memory) : memory_(memory) { claim(memory); }
@@ -180,15 +180,15 @@ class Claim {
   cai_memory &memory_;
 };
 
-// Frees it as soon as nothing has a claim. The caller that has set `freed` calls it first. A later
-// failure is reported.
+// Frees the memory as soon as it has no claims. The caller must have set `freed`, and have been the
+// first to do so. Later failures are reported.
 cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 
-// The references are released, or the memory is freed.
+// Called when the references are released, and when the memory is freed.
 void end_life(cai_memory &memory) noexcept;
 
-// Retries frees that failed because of a capture, out of memory or the driver, until too many fail
-// again. Failures are reported, unless `failed` collects them.
+// Retries frees that failed because of a capture, a lack of memory or the driver, until
+// `most_refusals` have failed again. Reports failures, unless `failed` collects them.
 void retry_ends(int most_refusals, driver::Faults *failed = nullptr) noexcept;
 
 }  // namespace cai::memory

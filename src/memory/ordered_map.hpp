@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry's tree. Abseil's keeps many entries in a node, so that a look-up meets few cache
-// lines. Where its header is not (Meson insists on it; the Rust crate builds on bare machines,
-// too), or where CAI_WITHOUT_ABSEIL is defined, the standard's does: cai_memory_find() then takes
-// twice as long among 10000 pieces of memory, and four times as long among a million.
+// The registry's tree. Abseil's keeps many entries in a node, so a look-up reads few cache lines.
+// Without its header (Meson requires it; the Rust crate also builds without), or if
+// CAI_WITHOUT_ABSEIL is defined, this is the standard's: cai_memory_find() then takes twice as long
+// among 10000 pieces of memory, and four times as long among a million.
 #pragma once
 
 #if !defined(CAI_WITHOUT_ABSEIL) && !__has_include(<absl/container/btree_map.h>)

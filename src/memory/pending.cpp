@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is pending, as the public functions show it: managers are told of deferrals.
+// The public functions for pending frees. Managers are told of deferrals.
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -15,32 +15,33 @@
 namespace cai::memory {
 namespace {
 
-// A manager that knows of so many deferrals.
+// A manager, and the number of deferrals that it was told of.
 struct Told {
   managers::HeldManager manager;
   uint32_t count;
 };
 
-// The deferrals of a device that are open, and the managers that were told of them.
+// The open deferrals of a device, and the managers that were told of them.
 struct Deferrals {
-  std::mutex mutex;  // for the fields alone
+  std::mutex mutex;  // guards only the fields
   uint32_t open = 0;
   std::vector<Told> told;
 };
 
 Deferrals &deferrals_of(cai_device device) {
-  // Never destroyed: memory is given back until the very end of the process.
+  // Never destroyed: memory may be freed as late as the process ends.
   auto &all = immortal<std::array<Deferrals, device::most_devices + 1>>();
   return all[device::slot_index(device)];
 }
 
-// Asks the manager, if it has a way of its own.
+// Calls the manager's function, if it has one.
 void tell(managers::Manager &manager, int32_t enter) {
   if (!manager.is_alive()) return;
   manager.within([&] { manager.ask<&cai_manager_table::defer_cleanup>("defer_cleanup", enter); });
 }
 
-// A manager that knows of more deferrals than are open, by now of one less; null: none does.
+// Finds a manager that was told of more deferrals than are open, and counts one fewer for it;
+// empty: there is none.
 managers::HeldManager take_told(Deferrals &deferrals) noexcept {
   const std::lock_guard lock(deferrals.mutex);
   const auto found = std::find_if(deferrals.told.begin(), deferrals.told.end(),
@@ -74,8 +75,8 @@ void begin_deferring(cai_device device) {
   }
 }
 
-// An end does not say which beginning it is of. So a manager is told of it only if it knows of more
-// deferrals than are open: nothing is freed before the last one that it was told of has ended.
+// An end does not say which beginning it belongs to. So a manager is told of it only if it was told
+// of more deferrals than are open: it frees nothing before the last of its deferrals has ended.
 void end_deferring(cai_device device) {
   Deferrals &deferrals = deferrals_of(device);
   {

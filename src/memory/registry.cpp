@@ -18,18 +18,19 @@ struct Interval {
   cai_memory *memory;
 };
 
-// Live memory does not overlap: whatever begins last before an address is the only candidate.
+// Live memory does not overlap, so only the memory that begins last before an address can contain
+// it.
 struct alignas(64) Shard {
   Lock lock;
-  std::atomic<bool> empty{true};  // for look-ups, which then need not lock
+  std::atomic<bool> empty{true};  // for look-ups without the lock
   OrderedMap<uint64_t, Interval> intervals;
 
   void note_size() noexcept { empty.store(intervals.empty(), std::memory_order_relaxed); }
 };
 
-// Memory within one granule of addresses is kept by the granule's shard, so that threads seldom
-// meet and trees are low. What reaches beyond a small granule is kept by the large one, and what
-// reaches beyond that, by a shard for all such.
+// Memory within one small granule of addresses is in that granule's shard, so that threads rarely
+// contend and trees are small. Memory that crosses small granules is in the large granule's shard,
+// and memory that crosses large granules is in one shard for all such memory.
 template <int bits, int shard_bits>
 class Granules {
  public:
@@ -51,7 +52,7 @@ struct Registry {
   Granules<18, 8> small;
   Granules<26, 6> large;
   Shard rest;
-  Lock lock;  // for the next
+  Lock lock;  // guards the next
   cai_memory *unaddressed = nullptr;
 
   Shard &of(uint64_t address, uint64_t size) noexcept {
@@ -60,7 +61,7 @@ struct Registry {
   }
 };
 
-// Never destroyed: memory is given back until the very end of the process.
+// Never destroyed: memory may be freed as late as the process ends.
 Registry &registry() {
   return immortal<Registry>();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which memory an address is in.
+// Finds the memory that contains an address.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@ struct cai_memory;
 
 namespace cai::memory {
 
-// Enters the memory under the bytes [address, address + size), size not 0. What has been entered
-// under the same address has died without being taken out, and is replaced.
+// Adds the memory with the bytes [address, address + size); size is not 0. Replaces an entry at the
+// same address: that memory was freed by a reset.
 void enter(uint64_t address, uint64_t size, cai_memory *memory);
 
-// Takes it out again. Does nothing if other memory has replaced it.
+// Removes it. Does nothing if other memory has replaced it.
 void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcept;
 
-// The memory around an address, with a new reference, and the offset of the address. Also null if
-// its last reference was released.
+// The memory that contains an address, with a new reference, and the offset of the address. Null if
+// there is none, or its last reference has been released.
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept;
 
-// Likewise memory that no address finds, but whose context may go. Nothing is taken out of what was
-// never entered.
+// The same for memory without an address, whose context may be destroyed. Removing memory that was
+// never added does nothing.
 void enter_unaddressed(cai_memory &memory) noexcept;
 void take_out_unaddressed(cai_memory &memory) noexcept;
 
-// Takes out all of which `gone` is true; called with the lock held. What no address finds stays in.
+// Removes all memory with an address for which `gone` returns true; calls it with the lock held.
+// Memory without an address stays.
 void take_out_if(bool (*gone)(cai_memory &memory) noexcept) noexcept;
 
 }  // namespace cai::memory

@@ -29,7 +29,7 @@ constinit Sum of_cpu{};
 
 void count_memory(cai_device device, uint32_t kind, uint64_t bytes, int count) noexcept {
   if (!device::is_cpu(device)) of_gpus[static_cast<std::size_t>(device.id)].add(bytes, count);
-  // What the host may use is the host's, too.
+  // Memory that the host can use is counted for the host, too.
   if (cai_is_dereferenceable(device, kind)) of_cpu.add(bytes, count);
 }
 

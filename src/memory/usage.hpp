@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much memory is out on each device.
+// How much memory is allocated on each device.
 #pragma once
 
 #include "cai/memory.h"
 
 namespace cai::memory {
 
-// Memory of `bytes` has come; `count` is 1, or, when it has gone, -1.
+// Counts memory of `bytes` as allocated (`count` 1) or freed (-1).
 void count_memory(cai_device device, uint32_t kind, uint64_t bytes, int count) noexcept;
 
 }  // namespace cai::memory

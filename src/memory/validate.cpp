@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks with the driver whether memory has the stated device, kind and size.
+// Checks memory's stated device, kind and size against the driver.
 #include <cinttypes>
 
 #include "cai/memory.h"
@@ -8,7 +8,7 @@
 namespace cai::memory {
 namespace {
 
-// What the driver takes memory for.
+// The driver's classification of memory.
 enum class Sort { unknown, of_device, pinned, managed };
 
 Sort sort_of(const driver::Pointer &pointer) noexcept {
@@ -31,7 +31,7 @@ const char *name_of(Sort sort) noexcept {
   return "not known to the driver";
 }
 
-// Whether memory of a sort may be said to be of a kind.
+// Whether memory of a sort may be stated to be of a kind.
 bool may_be(Sort sort, uint32_t kind, bool on_host) noexcept {
   switch (kind) {
     case CAI_KIND_HOST:
@@ -48,7 +48,7 @@ bool may_be(Sort sort, uint32_t kind, bool on_host) noexcept {
   }
 }
 
-// The host's memory may be asked about where there is no driver: then none knows of it.
+// Host memory may be queried without a driver: it is then unknown to any.
 driver::Pointer ask(uint64_t address, cai_device device, bool on_host) {
   try {
     driver::Session session;
@@ -66,7 +66,7 @@ void require_range(const driver::Pointer &pointer, uint64_t address, uint64_t si
     throw Failure(CAI_ERR_BOUNDS, {}, "%" PRIu64 " bytes at 0x%" PRIx64 " leave the address space",
                   size, address);
   }
-  // Memory that the host and the device know by different addresses has its range in one of them.
+  // If the host and the device use different addresses for the memory, the range has one of them.
   for (const uint64_t at : {address, pointer.device_pointer, pointer.host_pointer}) {
     const uint64_t before = at - pointer.base;
     if (before >= pointer.size) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What only the rooms above know. Each sets its function before there is anything to know.
+// Functions of higher layers that this one needs. Each layer sets its own before the first use.
 #pragma once
 
 #include <atomic>
@@ -9,23 +9,23 @@
 
 namespace cai::order {
 
-// Memory that the library has pinned, by its two addresses and its size in bytes.
+// Memory that the library has pinned: its two addresses and its size in bytes.
 struct Pinned {
   std::uint64_t device, host, size;
 };
 
 struct Above {
-  // Whether a stream that is current on the calling thread is being captured.
+  // Whether a current stream of the calling thread is being captured.
   std::atomic<bool (*)(driver::Session &session) noexcept> is_current_captured{nullptr};
-  // Whether the owner's memory was of a context that a reset has destroyed.
+  // Whether a reset has destroyed the context of the owner's memory.
   std::atomic<bool (*)(const cai_owner &keeper) noexcept> has_lost_context{nullptr};
-  // The memory that the array goes by an address of: the device's, or (of an array that
-  // another library handed back) the host's.
+  // The pinned memory that contains the array's address. That is a device address, or a host
+  // address if the array comes from a consumer that was given that one.
   std::atomic<std::optional<Pinned> (*)(const cai_array &array) noexcept> find_pinned{nullptr};
 };
 inline constinit Above above;
 
-// False where that is not known.
+// False if the question has no function.
 template <class Argument>
 bool ask(const std::atomic<bool (*)(Argument &) noexcept> &question, Argument &argument) noexcept {
   const auto answer = question.load(std::memory_order_acquire);

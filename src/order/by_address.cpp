@@ -11,7 +11,7 @@
 namespace cai::order {
 namespace {
 
-// The bytes of an array, or a mask: [begin, end).
+// The bytes of an array or a mask: [begin, end).
 struct Bytes {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -25,7 +25,7 @@ struct Bytes {
     if (empty()) return other;
     return {std::min(begin, other.begin), std::max(end, other.end)};
   }
-  // Bytes of others that come between.
+  // The bytes between two ranges.
   std::uint64_t gap(const Bytes &other) const noexcept {
     if (empty() || overlaps(other)) return 0;
     return begin < other.begin ? other.begin - end : begin - other.end;
@@ -43,9 +43,9 @@ Bytes bytes_of(const cai_array &array) noexcept {
 struct Listed {
   Uses *uses;
   Bytes parts[2];
-  bool is_outlived = false;  // by the memory, which others have with owners of their own
-  bool in_capture = false;   // uses are kept that may be in one that goes on
-  bool on_host = false;      // streams of the CPU's had work on it
+  bool is_outlived = false;  // by the memory, which others use with owners of their own
+  bool in_capture = false;   // has uses in captures that may not have ended
+  bool on_host = false;      // has had work of CPU streams
 
   void add(const Bytes &more) noexcept {
     if (more.empty()) return;
@@ -60,15 +60,15 @@ struct Listed {
   }
 };
 
-// So many captures are remembered of those that were outlived.
+// How many captures are remembered of owners that have ended.
 constexpr std::size_t captures_most = 64;
 
 struct Lists {
   std::mutex mutex;
   std::vector<Listed> listed;
   std::vector<Listed> others;           // arrays that were used in captures, or by the host
-  std::vector<Listed> left;             // what those that were outlived had kept in captures
-  std::vector<std::uint64_t> captures;  // of those, the oldest first
+  std::vector<Listed> left;             // uses in captures of owners that have ended
+  std::vector<std::uint64_t> captures;  // of `left`, the oldest first
 
   void sum_up() noexcept {
     const auto count_those = [&](bool Listed::*which) {
@@ -83,7 +83,7 @@ struct Lists {
   }
 };
 
-// Never destroyed: imports end until the very end of the process.
+// Never destroyed: imports may end as late as the process does.
 Lists &lists() {
   return immortal<Lists>();
 }
@@ -94,7 +94,7 @@ Listed *find(std::vector<Listed> &there, const Uses &uses) noexcept {
   return found == there.end() ? nullptr : &*found;
 }
 
-// Adds to what can be found: of an import by other imports, else by those for whom there is a flag.
+// Adds to the lists: an import is found by other imports, and any array by the uses its flag names.
 void list(Uses &uses, const cai_owner *keeper, const Bytes &bytes, const Bytes &of_mask,
           bool is_import) {
   Lists &all = lists();
@@ -123,7 +123,7 @@ void set_flag(const Uses &uses, bool Listed::*flag) noexcept {
   all.sum_up();
 }
 
-// Forgets what is of no capture that is remembered.
+// Forgets uses in captures that are no longer remembered.
 void forget_others(Lists &all) noexcept {
   std::erase_if(all.left, [&](const Listed &each) {
     const bool is_old = std::none_of(all.captures.begin(), all.captures.end(),
@@ -133,8 +133,8 @@ void forget_others(Lists &all) noexcept {
   });
 }
 
-// An import ends, or memory of somebody's array, and others of the same memory still have to come
-// after its uses in a capture.
+// An import ends, or memory of a foreign array, and others that have the same memory must still
+// wait for its uses in a capture.
 void leave(Lists &all, const Listed &ending) {
   auto found = std::find_if(all.left.begin(), all.left.end(),
                             [&](const Listed &other) { return other.is_of_same(ending); });

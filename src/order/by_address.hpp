@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses that are found by address, since their owners do not know of each other: those of imports,
-// each with an owner of its own; and, of any array, those in one capture, which no producer's
-// stream orders there, and those by streams of the CPU's.
+// Uses that are found by address, because their owners do not know each other: uses of imports,
+// each with an owner of its own; uses of any array within one capture, which the producer's stream
+// does not order there; and uses of any array by CPU streams.
 #pragma once
 
 #include <atomic>
@@ -17,28 +17,28 @@ inline bool is_import(const cai_owner *keeper) noexcept {
   return !keeper || has_flag(keeper, CAI_OWNER_IMPORTED);
 }
 
-// The array in the owner's block; null if none is known to be there.
+// Returns the array in the owner's block; null if the owner has no known array.
 const cai_array *array_of(const cai_owner &owner) noexcept;
 
-// The uses of an import, and of its mask, that the owner keeps, and the streams that it has told,
-// can be found from here on.
+// From here on, others can find the uses of an import and its mask, and the streams that it told to
+// consumers.
 void list_import(Uses &uses, const cai_array &array);
-// Of any array, those in captures: others may have it from its dict.
+// The same for uses in captures, of any array: others may have its memory from a dict.
 void list_captured(Uses &uses, const cai_array &array);
-// One was kept there: from here on they are found.
+// A use was kept there: from here on others can find it.
 void note_captured(const Uses &uses) noexcept;
-// Likewise, those by streams of the CPU's.
+// The same for uses by CPU streams.
 void list_on_host(Uses &uses, const cai_array &array);
-// An import, or what is used in a capture, with all that is known of the array: the owner.
+// The same for an import, or an array used in a capture, of which only the owner is known.
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture);
-// What it has kept in captures is found all the same, if the memory outlives its owner: that of an
+// The owner ends. Its uses in captures can still be found if the memory outlives it: memory of an
 // import, or of a foreign array.
 void unlist(Uses &uses) noexcept;
 
-// A stream is in one capture at most, and so what it had in others is over.
+// A stream is in at most one capture, so its earlier captures have ended.
 void forget_captures_over(const Stream &stream) noexcept;
 
-// How many there are, to be read without the lock: before each use.
+// The number of each. They are read before each use, without a lock.
 struct Listings {
   inline static constinit std::atomic<std::size_t> imports{0}, captured{0}, on_host{0};
 };
@@ -63,23 +63,23 @@ void visit(const cai_array &array, Kept kept, Found &found) {
       &found);
 }
 
-// Calls `found` with the uses of each other import of the same bytes, which it must not keep: of an
-// array, or of a mask, which others may have without the elements.
+// Calls `found` with the uses of each other import of the same bytes. `found` must not keep them.
+// The bytes are of an array, or of a mask, which others may have without the elements.
 template <class Found>
 void for_each_import(const cai_array &array, Found &&found) {
   if (any_imports()) visit(array, Kept::by_imports, found);
 }
-// Likewise, with those of all arrays that may have uses in captures.
+// The same for all arrays that may have uses in captures.
 template <class Found>
 void for_each_captured(const cai_array &array, Found &&found) {
   if (any_captured()) visit(array, Kept::in_captures, found);
 }
-// Likewise, with those that streams of the CPU's may have work on.
+// The same for those that may have work of CPU streams.
 template <class Found>
 void for_each_on_host(const cai_array &array, Found &&found) {
   if (any_on_host()) visit(array, Kept::on_host, found);
 }
-// Whether there are uses of the same bytes in captures, which may be over.
+// Whether there are uses of the same bytes in captures. The captures may have ended.
 bool finds_captured(const cai_array &array) noexcept;
 inline bool any_captured(const cai_array &array) noexcept {
   return any_captured() && finds_captured(array);

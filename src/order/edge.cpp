@@ -16,9 +16,9 @@ namespace {
                 capturing.value, other.value, what_to_do);
 }
 
-// What a graph holds on to. The driver runs the destructor on a thread of its own.
+// What a graph holds. The driver runs the destructor on a thread of its own.
 struct Destruction {
-  void (*destroy)(void *context);  // null: called off
+  void (*destroy)(void *context);  // null: cancelled
   void *context;
 };
 
@@ -27,7 +27,7 @@ void destroy_held(void *argument) {
   if (held->destroy) held->destroy(held->context);
 }
 
-// For the trace; `is_there`: an event of the pool.
+// For the trace. `is_there`: the pool's event is already recorded.
 const char *text_of(const Stream &from, const Stream &to, Edge edge, bool is_there) noexcept {
   switch (edge) {
     case Edge::none:
@@ -49,8 +49,8 @@ const char *text_of(const Stream &from, const Stream &to, Edge edge, bool is_the
 
 Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, uint32_t flags) {
   if (!from.capture && !to.capture) {
-    // The driver orders what is queued there next, and not a host that waits for the stream as it
-    // is. What comes before stream 1, the owner keeps until it is told.
+    // The driver orders later work on that stream, but not a host that waits for the stream now.
+    // The owner keeps what comes before stream 1 until it is told.
     const bool is_awaited =
         way == Way::told || (way != Way::forth && from.value == driver::stream_legacy);
     return !is_awaited && implicitly_ordered(session, from, to) ? Edge::none : Edge::event;
@@ -60,7 +60,7 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
     fail_captured(from, to, "into another: nothing can order the two");
   }
   if (to.capture && way != Way::back) {
-    // What is complete needs no order; where the launch belongs is up to the code that launches.
+    // Completed work needs no order. Where the graph is launched is the caller's responsibility.
     if (is_idle(session, from)) return Edge::none;
     if (flags & CAI_USE_EXTERNAL) return Edge::external;
     fail_captured(to, from,
@@ -70,7 +70,7 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
                       : "is not, and has work pending: wait for it before the capture");
   }
   if (from.capture && way == Way::back) return Edge::none;  // the work is in the graph, not pending
-  // At an end the work is queued, and no other capture can take it in any more.
+  // At an end the work is already queued, so no other capture can include it.
   if (way == Way::back) fail_captured(to, from, "is not: try again once the capture has ended");
   fail_captured(from, to,
                 flags & takes_flags
@@ -88,8 +88,8 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
       wait(session, to, event.handle());
       break;
     case Edge::within: {
-      // What a capture has touched must not serve for anything else. It takes an event of its own
-      // for each edge: a capture is no place to save a microsecond.
+      // An event recorded in a capture must not be used again. Each edge uses its own event: a
+      // capture need not be fast.
       Event captured = Event::record(session, from);
       try {
         wait(session, to, captured.handle());
@@ -120,7 +120,7 @@ void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint3
   with(session, stream, [&] {
     const driver::CUresult result = session.cu.cuStreamWaitEvent(stream.handle(), event, flags);
     if (result == driver::success) return;
-    // What is no handle may be either of them.
+    // Either of them may be an invalid handle.
     const cai_error error = driver::failure_of(session.cu.cuStreamWaitEvent.name, result);
     throw Failure(error.status, {0, -1, result}, "%s: stream 0x%" PRIx64 ", event 0x%" PRIxPTR,
                   error.message, stream.value, reinterpret_cast<std::uintptr_t>(event));

@@ -32,18 +32,18 @@ struct Stack {
   void take(Stack &other, std::size_t most) noexcept {
     while (most-- && other.top) push(other.pop());
   }
-  // The context has gone, and the events with it: there is nothing to tell the driver.
+  // The context is destroyed, and its events with it: the driver is not called.
   void abandon() noexcept {
     while (PooledEvent *const node = pop()) delete node;
   }
 };
 
 constexpr std::size_t own_most = 32;      // of a context, kept by a thread for itself
-constexpr std::size_t own_contexts = 4;   // that a thread keeps events of
+constexpr std::size_t own_contexts = 4;   // contexts that a thread keeps events of
 constexpr std::size_t common_most = 256;  // of a context, for all threads
 constexpr std::size_t contexts_most = 64;
 
-// What the threads share: where events wait that one thread gave back and another one needs.
+// What the threads share: events that one thread returned and another can use.
 struct Common {
   struct OfContext {
     Stack idle, condemned;
@@ -54,7 +54,7 @@ struct Common {
 
   OfContext &of(std::uint64_t id) {
     if (!contexts.contains(id) && contexts.size() >= contexts_most) {
-      // Ids only grow, so the least is the oldest context; as a rule it has gone long ago.
+      // Ids only grow, so the smallest is the oldest context, which has usually been destroyed.
       OfContext &oldest = contexts.begin()->second;
       oldest.idle.abandon();
       condemned.fetch_sub(oldest.condemned.size, std::memory_order_relaxed);
@@ -65,12 +65,12 @@ struct Common {
   }
 };
 
-// Never destroyed: events come back until the very end of the process.
+// Never destroyed: events may be returned as late as the process ends.
 Common &common() {
   return immortal<Common>();
 }
 
-// With the lock held.
+// The caller holds the lock.
 void condemn_in(Common::OfContext &shared, PooledEvent *node) noexcept {
   shared.condemned.push(node);
   common().condemned.fetch_add(1, std::memory_order_relaxed);
@@ -84,14 +84,14 @@ void give_to_all(Stack &events, std::uint64_t context_id) noexcept {
     shared.idle.take(events, events.size);
     while (shared.idle.size > common_most) condemn_in(shared, shared.idle.pop());
   } catch (...) {
-    events.abandon();  // no memory for the list: the driver keeps them till the context ends
+    events.abandon();  // no memory for the list: the driver keeps the events until the context ends
   }
 }
 
-// What a thread keeps for itself. It needs no lock, and no driver when the thread ends.
+// The events that a thread keeps for itself: no lock, and no driver call when the thread ends.
 class Own {
  public:
-  // Null once the thread is ending: other thread-local objects may end later, and hold events.
+  // Null once the thread is ending: other thread-local objects may end later, and return events.
   static Stack *of(std::uint64_t context_id) noexcept {
     Own *own = in_use;
     if (!own) own = begin();
@@ -109,7 +109,7 @@ class Own {
 
   [[gnu::cold, gnu::noinline]] static Own *begin() noexcept {
     if (of_thread.ended_) return nullptr;
-    static thread_local Last last;  // its destructor comes when the thread ends
+    static thread_local Last last;  // registers the destructor, which runs when the thread ends
     static_cast<void>(last);
     return in_use = &of_thread;
   }
@@ -133,7 +133,7 @@ class Own {
   }
 
   static thread_local Own of_thread;
-  static thread_local Own *in_use;  // from the first need to the thread's end: found by one look
+  static thread_local Own *in_use;  // from the first use to the thread's end
 
   Slot slots_[own_contexts];
   std::size_t next_ = 0;
@@ -143,8 +143,8 @@ class Own {
 constinit thread_local Own Own::of_thread;
 constinit thread_local Own *Own::in_use = nullptr;
 
-// Counts the records on a stream that have ended. A few streams have one counter; but not all, so
-// that threads with streams of their own do not take its cache line from each other.
+// Counts the completed records on a stream. A few streams share one counter; not all, so that
+// threads with streams of their own do not contend for its cache line.
 struct alignas(64) Records {
   std::atomic<std::uint64_t> ended{0};
 

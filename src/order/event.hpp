@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Events of libcai's own, for ordering only: counted, and pooled by context. The one place where
-// they come from and go to.
+// Events of libcai's own, for ordering only: reference-counted, and pooled by context. They are
+// created and destroyed here alone.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@ struct PooledEvent {
   driver::CUevent event;
   driver::CUcontext context;
   std::uint64_t context_id;
-  // By the count of its stream's records: those that had ended when this one began, and its own
-  // end.
+  // Two counts of the records on the stream: those completed before this one began, and this one
+  // when it was completed.
   std::uint64_t before = 0, ended = 0;
   std::atomic<std::uint32_t> shares{1};
   PooledEvent *next = nullptr;
 };
 
-// A share of an event. The last one gives the event back to the pool, which calls no driver: a wait
-// takes the event's state at the time of the call, so it may be recorded anew as soon as the last
-// wait for it is queued.
+// A reference to an event. The last one returns the event to the pool, without a driver call: a
+// wait uses the event's state at the time of the call, so the event may be recorded again as soon
+// as the last wait for it is queued.
 class Event {
  public:
   Event() = default;
@@ -46,19 +46,19 @@ class Event {
   bool operator==(const Event &) const = default;
   driver::CUevent handle() const noexcept { return node_->event; }
   std::uint64_t context_id() const noexcept { return node_->context_id; }
-  // May have gone; to be compared only.
+  // May have been destroyed; only to be compared.
   driver::CUcontext context() const noexcept { return node_->context; }
 
-  // Whether it was recorded after the other one of the same stream, for certain. Threads may record
-  // on one stream at the same time, and then it is not known which came first.
+  // Whether this event was certainly recorded after the other one, on the same stream. If threads
+  // record on one stream at the same time, their order is unknown.
   bool follows(const Event &other) const noexcept { return node_->before >= other.node_->ended; }
 
-  // Destroys the event: it was recorded in a capture, and must not serve for anything else. The
-  // failure is the session's. For the only share.
+  // Destroys the event: it was recorded in a capture, and must not be used again. Failures are
+  // noted in the session. This must be the only reference.
   void destroy(driver::Session &session) noexcept;
 
-  // The only share may be given to code that calls condemn() once nothing refers to the event
-  // any more: let_go() then.
+  // Gives up the only reference, to a caller that calls condemn() once nothing refers to the event
+  // any more.
   PooledEvent *node() const noexcept { return node_; }
   PooledEvent *let_go() noexcept { return std::exchange(node_, nullptr); }
 
@@ -69,13 +69,13 @@ class Event {
   PooledEvent *node_ = nullptr;
 };
 
-// An event that is not to be used again, from where the driver may not be called: it is destroyed
-// by and by.
+// Takes an event that must not be used again, where the driver may not be called. It is destroyed
+// later.
 void condemn(PooledEvent *event) noexcept;
 
 bool any_condemned() noexcept;
 
-// Destroys the condemned events of a context that is alive.
+// Destroys the condemned events of a context that exists.
 void destroy_condemned(driver::Session &session, std::uint64_t context_id) noexcept;
 
 }  // namespace cai::order

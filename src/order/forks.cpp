@@ -12,8 +12,8 @@ namespace {
 struct Fork {
   std::uint64_t capture;
   std::uint64_t consumer;
-  driver::CUcontext context;  // of that, if it is 1 or 2
-  std::uint64_t thread;       // whose 2 it is
+  driver::CUcontext context;  // of the origin, if it is 1 or 2
+  std::uint64_t thread;       // whose stream 2 it is
   Stream stream;
 
   bool is_of(const Stream &other) const noexcept {
@@ -28,7 +28,7 @@ struct Fork {
   }
 };
 
-// Ids of captures never recur, and the oldest one is the likeliest to have ended.
+// Ids of captures never recur, and the oldest capture is the likeliest to have ended.
 constexpr std::size_t forks_most = 64;
 
 struct Forks {

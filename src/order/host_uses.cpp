@@ -15,7 +15,7 @@ void HostUses::keep(const HostPoint &point, bool write) {
   auto slot = std::find_if(slots_.begin(), slots_.end(),
                            [&](const Slot &other) { return other.queue == point.queue; });
   if (slot == slots_.end()) slot = slots_.insert(slot, {point.queue, 0, 0});
-  // Two threads may come here in another order than they came to the queue.
+  // Two threads may arrive here in another order than they queued their work.
   slot->last = std::max(slot->last, point.number);
   if (write) slot->write = std::max(slot->write, point.number);
   any_.store(true, std::memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work of the host's own on the memory of arrays. A stream of the CPU's has no handle that an array
-// could come with, so the owner keeps how far it has to come.
+// Work that the host does on the memory of arrays. A CPU stream has no handle that an array could
+// name, so the owner keeps the queue and the number of the work to wait for.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,21 @@
 
 namespace cai::order {
 
-// What does the work of a CPU's stream, in the order in which it is queued, numbered from 1.
+// The queue of a CPU stream: does work in order, numbered from 1.
 class HostQueue {
  public:
-  // Whether there is nothing to wait for, nor to be told of.
+  // Whether the work is complete and has no failure left to report.
   virtual bool is_over(std::uint64_t number) const noexcept = 0;
-  // The host waits for it; not so the thread that does the work, for which what is before is done.
-  // Throws what work has failed with, if that was not reported: the rest was dropped. Throws
-  // CAI_ERR_STATE in a forked child, which has no thread to do it.
+  // Makes the host wait for the work. On the thread that does the work it returns at once: earlier
+  // work is complete there. Throws the failure of the work if no call has reported it; the rest of
+  // the queue was dropped. Throws CAI_ERR_STATE in a forked child, which has no thread to do it.
   virtual void wait_for(std::uint64_t number) = 0;
 
  protected:
   ~HostQueue() = default;
 };
 
-// All work of a queue's up to a number.
+// All work of a queue up to a number.
 struct HostPoint {
   std::shared_ptr<HostQueue> queue;
   std::uint64_t number;
@@ -35,16 +35,16 @@ struct HostPoint {
 
 using HostPoints = Few<HostPoint, 4>;
 
-// The work that is kept.
+// The work that an owner keeps.
 class HostUses {
  public:
   void keep(const HostPoint &point, bool write);
 
-  // Adds the work that a read, or a write, must wait for; forgets work that is over.
+  // Adds the work that a read or a write must wait for; forgets completed work.
   void add_conflicts(bool write, HostPoints &out);
 
-  // Whether any work is kept. Acquires: a caller that reads false sees the effects of the work that
-  // is over.
+  // Whether any work is kept. An acquire load: a caller that reads false sees the effects of the
+  // completed work.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
 
  private:
@@ -53,7 +53,7 @@ class HostUses {
     std::uint64_t write, last;  // numbers; 0: none
   };
 
-  void forget_what_is_over() noexcept;  // with the lock held
+  void forget_what_is_over() noexcept;  // The caller holds the lock.
 
   Lock lock_;
   std::vector<Slot> slots_;

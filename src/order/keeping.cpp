@@ -46,13 +46,13 @@ void used_on(cai_owner *owner, std::uint64_t value, bool write, bool in_capture)
   session.finish();
 }
 
-// Makes the array's own stream wait for the stream of a use, as the end of one does. Captures are
-// asked about before anything happens.
+// Makes the array's own stream wait for the stream of a use, as the end of the use does. Checks for
+// captures before it changes anything.
 class HandBack {
  public:
   HandBack(driver::Session &session, const cai_array &array, Stream &user)
       : session_(session), user_(user) {
-    if (is_freed(array)) return;  // its own stream may have gone with it
+    if (is_freed(array)) return;  // the memory may have been freed with its stream
     Demand demand;
     collect(array, {Wanted::For::ending, user.value, CAI_ACCESS_DEFAULT}, demand);
     Reading reading;
@@ -68,7 +68,8 @@ class HandBack {
     }
   }
 
-  // `event` is recorded there, or will be at need. Returns the stream that waits for it.
+  // `event` is recorded on the user's stream, now or when it is needed. Returns the stream that
+  // waits for it.
   Cover hand(Event &event) const {
     Cover cover;
     for (const Waiting &it : waiting_) {
@@ -103,7 +104,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
     if (tells) tell_keeper(keeper, value, bool(stream.capture));
   };
   if (stream.capture) {
-    Event event;  // within a capture each edge takes one of its own
+    Event event;  // within a capture each edge uses its own event
     back.hand(event);
     if (stores_here(keeper)) {
       list_captured(make_uses_of(keeper), array);
@@ -115,7 +116,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
                 "kept: held by the graph (the stream is being captured)");
     return owner->release(owner);
   }
-  // One that has functions of its own, and libcai's behind them, records by itself.
+  // An owner whose own functions call libcai's records by itself.
   const bool is_told = keeps_by_itself(keeper) && stores_here(keeper);
   Event event;
   if (!is_told) event = Event::record(session, stream);
@@ -230,7 +231,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   if (!self || !end) return;
-  // What an owner's own functions have put there is theirs.
+  // What an owner's own functions have put there belongs to the owner.
   const bool is_freed_in_order = has_flag(self, CAI_OWNER_STREAM_ORDERED) && self->freed_on;
   if (!order::stores_here(self)) return end(self);
   if (order::word_of(self) == 0 && !is_freed_in_order) return end(self);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What owners are told of uses: those that keep them here, and those with functions of their own.
+// Tells owners of uses: those that keep them here, and those with functions of their own.
 #pragma once
 
 #include "order/uses.hpp"
 
 namespace cai::order {
 
-// Keeps a use of which the event tells.
+// Keeps the use that the event completes.
 void keep_event(driver::Session &session, Uses &uses, Stream &stream, const Event &event,
                 bool write, const Cover &cover);
 
-// After the session: an owner that keeps uses by itself may call libcai.
+// Called after the session: an owner that keeps uses by itself may call libcai.
 void tell_keeper(cai_owner *keeper, std::uint64_t stream, bool in_capture = false);
 
 }  // namespace cai::order

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where an array's memory is, by the driver's word.
+// Asks the driver where an array's memory is.
 #include <cinttypes>
 
 #include "core/sizes.hpp"
@@ -9,8 +9,8 @@
 namespace cai::order {
 namespace {
 
-// Throws CAI_ERR_BOUNDS if [address + lo, address + hi) leaves the allocation, in which address
-// is. Written so that no sum can overflow.
+// Throws CAI_ERR_BOUNDS if [address + lo, address + hi) is not within the allocation that contains
+// address. No sum here can overflow.
 void require_bounds(const cai_location &where, uint64_t address, const cai_layout &layout) {
   const uint64_t below = address - where.base;
   const uint64_t above = where.size - below;
@@ -58,7 +58,7 @@ cai_location locate(const cai_array &array) {
   if (pointer.managed || pointer.host_pointer == array.data) {
     where.flags |= CAI_LOCATION_HOST_ACCESSIBLE;
   }
-  // Memory that the host and the device know by different addresses has its range in one of them.
+  // If the host and the device use different addresses for the memory, the range has one of them.
   for (const uint64_t address : {array.data, pointer.device_pointer, pointer.host_pointer}) {
     if (address - pointer.base < pointer.size) {
       where.base = pointer.base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a cai_use holds between the beginning of a use and its end. All that the driver or a
-// provider was asked about an array at the beginning is here, so the end asks for no array again.
+// What a cai_use holds between the beginning and the end of a use. It has all that the driver or a
+// provider said about the arrays, so the end needs no arrays.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace cai::order {
 
-// An array, or a mask, that the end has something to do with.
+// An array, or a mask, that the end must handle.
 struct Used {
   cai_owner *owner;           // null: borrowed
   std::uint64_t own;          // the stream that it came with; 0: none that could wait
@@ -19,7 +19,7 @@ struct Used {
   std::int32_t index;         // of the array
   bool write;
   bool is_mask;
-  bool is_handed_back;  // `own` waits at the end
+  bool is_handed_back;  // whether `own` waits at the end
 
   Stream stream() const noexcept { return {own, context, index}; }
 };
@@ -28,14 +28,14 @@ struct OpenUse {
   static constexpr std::int32_t few = 8;
   static constexpr std::uint64_t not_asked = ~std::uint64_t{0};
 
-  std::uint64_t stream;       // the consumer's; 0: not open
-  driver::CUcontext context;  // of that, as far as it is known
-  std::uint64_t capture;      // the id of the one that it was in at the beginning; 0: none;
+  std::uint64_t stream;       // the consumer's; 0: no use is open
+  driver::CUcontext context;  // of the stream, if it is known
+  std::uint64_t capture;      // the id of its capture at the beginning; 0: none;
                               // not_asked: the beginning needed no order, and so no driver
-  std::uint64_t thread;       // if the stream or an array's is 2, whose; else 0
-  std::uint64_t fork;         // the stream whose capture this one was taken into; 0: none
+  std::uint64_t thread;       // whose stream 2 it is, if the stream or an array's is 2; else 0
+  std::uint64_t fork;         // the stream whose capture this one has joined; 0: none
   driver::CUcontext fork_context;
-  Used *many;  // beyond a few; null
+  Used *many;  // for more than `few`; else null
   std::int32_t count;
   std::uint32_t flags;  // CAI_USE_*
   bool is_on_host;      // CAI_ORDER_HOST
@@ -57,7 +57,7 @@ struct OpenUse {
     flags = 0;
     is_on_host = false;
   }
-  // Value 0: from none.
+  // Value 0: the stream has joined no capture.
   void fork_from(const Stream &from) noexcept {
     fork = from.value;
     fork_context = from.context;
@@ -81,8 +81,8 @@ static_assert(sizeof(OpenUse) <= sizeof(cai_use) && alignof(OpenUse) <= alignof(
 static_assert(std::is_trivially_copyable_v<OpenUse> &&
               std::is_trivially_default_constructible_v<OpenUse>);
 
-// cai_use_begin(), for a function that takes no CAI_USE_* from its caller: a failure advises none.
-// `flags`: tells_stream, or 0.
+// cai_use_begin() for a function whose caller cannot give CAI_USE_*: a failure does not suggest
+// them. `flags`: tells_stream, or 0.
 cai_status begin_use(cai_use *use, const cai_array *const *arrays, int32_t count,
                      std::uint64_t stream, const cai_use_options &options, cai_error *error,
                      std::uint32_t flags = 0) noexcept;

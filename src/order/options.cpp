@@ -12,7 +12,7 @@
 namespace cai::order {
 namespace {
 
-// Which of two values a variable has; the first one if it is not set, or empty.
+// Which of two values a variable has; the first one if it is unset or empty.
 bool second_of(const char *name, const char *first, const char *second) {
   const char *const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): once, and early
   if (!value || !*value || std::strcmp(value, first) == 0) return false;
@@ -54,7 +54,7 @@ Options read_given_options(const cai_use_options &options) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*", known.order);
   }
   require_access(known.access, "options->access");
-  const bool has_accesses = size >= sizeof known;  // the pointer as a whole
+  const bool has_accesses = size >= sizeof known;  // the whole pointer
   const bool has_flags = size >= offsetof(cai_use_options, accesses);
   return {known.order, known.access, known.flags | (has_flags ? takes_flags : 0),
           has_accesses ? known.accesses : nullptr};

@@ -24,7 +24,7 @@ Block *block_of(cai_owner *owner) noexcept {
 }
 
 void retain_block(cai_owner *owner) {
-  // A new hold is always made from an existing one, which orders it.
+  // A new reference is always made from an existing one, which provides the ordering.
   block_of(owner)->holders.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -46,13 +46,12 @@ bool is_view(const cai_owner *owner) noexcept {
   return is_ours(owner) && reinterpret_cast<const Block *>(owner)->release == release_parent;
 }
 
-// The owner that keeps the uses: a view, ours or another library's, names another owner as its
-// keeper.
+// The owner that keeps the uses. A view of another library names its keeper, as ours do.
 cai_owner *keeper_of_root(cai_owner *owner) noexcept {
   return is_whole(owner) && owner->keeper ? owner->keeper : owner;
 }
 
-// All but the array is filled in: zeroing what is about to be written takes longer than malloc().
+// Fills in all but the array: to zero what is then overwritten would take longer than malloc().
 Block *new_block(uint64_t extra) noexcept {
   void *const memory = std::malloc(sizeof(Block) + extra);
   if (!memory) return nullptr;
@@ -72,7 +71,7 @@ uint64_t dims_storage(int32_t ndim) noexcept {
   return uint64_t{2} * static_cast<uint64_t>(ndim) * sizeof(int64_t);
 }
 
-// Stores shape and strides one after the other; the storage was measured for them.
+// Stores shape and strides one after the other. The storage was sized for them.
 void store_dims(cai_array *array, int32_t ndim, const int64_t *shape, const int64_t *strides,
                 Storage &storage) noexcept {
   const auto count = static_cast<uint64_t>(ndim);
@@ -86,7 +85,7 @@ void store_dims(cai_array *array, int32_t ndim, const int64_t *shape, const int6
   array->strides = dims + count;
 }
 
-// What a newer minor may have added is not understood here, so it does not go on.
+// Fields that a newer minor version may have added are not understood here, so they are not copied.
 void forget_unknown(cai_array *array) noexcept {
   constexpr uint32_t known =
       CAI_FLAG_STRIDES_NONE | CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_SWAPPED;
@@ -96,7 +95,7 @@ void forget_unknown(cai_array *array) noexcept {
   array->reserved0 = array->reserved2 = array->reserved3 = 0;
 }
 
-// A view shares the descr with its root.
+// A view shares the descr of its root.
 void store_view(cai_array *view, const cai_array &array, const Dims &dims, cai_owner *owner,
                 Storage &storage) noexcept {
   *view = array;
@@ -112,7 +111,7 @@ uint64_t copy_storage(const cai_array &array) noexcept {
          (array.descr ? fields_storage(array.descr, array.descr_count) : 0);
 }
 
-// Copies one array and what it points to, but for the mask.
+// Copies one array and what it points to, except the mask.
 void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner,
                 Storage &storage) noexcept {
   *copy = array;
@@ -122,10 +121,10 @@ void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner,
   copy->descr = array.descr ? copy_fields(array.descr, array.descr_count, storage) : nullptr;
 }
 
-// The kernel's id of a thread recurs once it has ended; not so with the time at which it began, in
-// hundredths of a second since the machine did. Where there is no /proc, the id alone has to do.
+// The kernel reuses the id of a thread that has ended, but not together with its start time, in
+// hundredths of a second since boot. Without /proc the id alone must do.
 uint64_t find_this_thread() noexcept {
-  constexpr int bits_of_id = 22;  // the kernel's are below 2^22
+  constexpr int bits_of_id = 22;  // the kernel's ids are below 2^22
   const auto id = static_cast<uint64_t>(::syscall(SYS_gettid));
   const int file = ::open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
   if (file < 0) return id;
@@ -133,8 +132,8 @@ uint64_t find_this_thread() noexcept {
   const ssize_t size = ::read(file, line, sizeof line - 1);
   ::close(file);
   line[size > 0 ? size : 0] = 0;
-  const char *at = std::strrchr(line, ')');  // ends the name, which may hold anything
-  constexpr int fields_between = 20;         // the 22nd is the time; the name is the second
+  const char *at = std::strrchr(line, ')');  // ends the name, which may contain anything
+  constexpr int fields_between = 20;         // the time is the 22nd field, the name the 2nd
   for (int i = 0; at && i < fields_between; ++i) at = std::strchr(at + 1, ' ');
   return at ? std::strtoull(at, nullptr, 10) << bits_of_id | id : id;
 }
@@ -214,7 +213,7 @@ cai_status own_valid(const cai_array &valid, void (*release)(void *context), voi
 void release_block(cai_owner *owner) {
   Block *const block = block_of(owner);
   if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The uses of a view's memory are kept by what it is a view of.
+  // The root of a view keeps the uses of its memory.
   if (block->owner.keeper) {
     end_block(owner);
   } else {
@@ -239,7 +238,7 @@ cai_status validate_not_freed(const cai_array &array, cai_error *error) noexcept
 
 using namespace cai;
 
-// The macros of these names are for code that includes the header.
+// The macros of these names are for callers of the header.
 void(cai_array_retain)(const cai_array *array) {
   cai_array_retain_1(array);
 }

@@ -11,9 +11,9 @@
 namespace cai::order {
 namespace {
 
-// The context of memory, or else of its device, which `ordinal` says if it is known, and gets; null
-// if there is none. Where the driver names another device, it is a pool's memory, which this one
-// has opened.
+// The context of the memory, or else of its device. `ordinal` names the device if it is known, and
+// receives it otherwise. Null if there is none. If the driver names another device, the memory is a
+// pool's, which this device has opened.
 driver::CUcontext find_context(driver::Session &session, std::uint64_t data, int *ordinal) {
   const driver::Pointer pointer = driver::ask(session, data, *ordinal);
   if (pointer.context) return pointer.context;
@@ -38,7 +38,7 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  // Told streams first: a caller that takes a stream back keeps its pending work before.
+  // Told streams come first: a caller that withdraws a stream keeps its pending work before that.
   bool any_told = false;
   auto add_kept = [&](Uses &uses) {
     any_told = any_told || uses.any_told_but(own);
@@ -61,7 +61,7 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
   }
 }
 
-// Whether the producer itself orders its next write behind the uses that it is told of.
+// Whether the producer orders its next write behind the uses that it is told of.
 bool is_reclaimed(const cai_array &array) noexcept {
   const cai_owner *const keeper = keeper_of(array);
   return keeper && has_flag(keeper, CAI_OWNER_RECLAIMS) && keeps_uses(keeper);
@@ -74,7 +74,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
                 kernel_id(thread_said_by(keeper_of(array)).load(std::memory_order_relaxed)));
 }
 
-// An array's own stream has no edge with the one that the array is wanted for.
+// Traces that no edge is needed between an array's own stream and the stream of the call.
 [[gnu::cold, gnu::noinline]] void tell_left_out(trace::Of of, trace::Side own, const Wanted &wanted,
                                                 const char *what) noexcept {
   if (wanted.purpose == Wanted::For::adopting) return;  // there is no such stream yet
@@ -113,7 +113,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
   if (value == 0) return leave_out(trace::no_stream, "left out (the array came with None)");
   bool is_new = false;
   if (value > driver::stream_per_thread) {
-    // Told apart here, the commonest case needs no driver.
+    // Handled separately, so that the commonest case needs no driver.
     if (value == wanted.stream) return leave_out(trace::stream(value), trace::same_stream);
     is_new = out.handles.add_unless({value, nullptr, index},
                                     [&](const Stream &other) { return other.value == value; });
@@ -134,7 +134,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
   add(mask, writes_mask(mask, write), index, wanted, out);
 }
 
-// The uses anew, too: what was pending on a stream that has been taken back is among them by now.
+// Collects the uses again: they now include what was pending on a stream that has been withdrawn.
 void add_told(const Demand::Told &told, Conflicts &conflicts, Few<Stream> &out) {
   cai_owner *const keeper = keeper_of(*told.array);
   auto add = [&](Uses &uses) {
@@ -195,7 +195,7 @@ void resolve(driver::Session &session, Demand &demand, Reading &reading, Few<Str
   for (const Demand::Told &told : demand.told) {
     for_array(told.index, [&] { add_told(told, demand.conflicts, out); });
   }
-  // One that was told is so for all arrays that come with it.
+  // A stream that was told for one array counts as told for all arrays that come with it.
   const auto is_new = [&](const Stream &found) {
     for (Stream &other : out) {
       if (!same(found, other)) continue;

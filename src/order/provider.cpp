@@ -13,7 +13,7 @@
 namespace cai::order {
 namespace {
 
-// A list that only grows, at its end: it is read with no lock.
+// A list that only grows, at its end, and so is read without a lock.
 struct Registered {
   cai_stream_provider provider;
   std::atomic<Registered *> next{nullptr};
@@ -47,7 +47,7 @@ cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *e
       throw Failure(CAI_ERR_ARGUMENT, {}, "provider->struct_size is %u, less than %zu",
                     provider->struct_size, first_size<cai_stream_provider>);
     }
-    // What a later header says there, this library would leave undone.
+    // A later header may define this field, and this library would ignore it.
     if (provider->reserved != 0) {
       throw Failure(CAI_ERR_ARGUMENT, {}, "provider->reserved is %u, and not 0",
                     provider->reserved);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The producer's side: which stream an array comes with, what its owner keeps, when it may go.
+// The producer's side: the stream that an array comes with, what its owner keeps, and when it may
+// be freed.
 #include "order/publish.hpp"
 
 #include <cinttypes>
@@ -23,8 +24,8 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
 
 constexpr auto nothing_more = [](driver::Session &, Stream &) {};
 
-// Makes a stream, which `find` finds, wait for all that is pending on an array. What `before` and
-// `body` add takes place in the same session, ahead of the waits and with the stream in order.
+// Makes a stream, which `find` finds, wait for all pending work on an array. `before` runs before
+// the waits and `body` once the stream is in order, both in the same session.
 template <class Before, class Body>
 void after_all(const cai_array &array, const Wanted &wanted, Find find,
                const std::uint64_t *streams, int32_t count, Before &&before, Body &&body,
@@ -67,15 +68,15 @@ void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access)
     if (trace::on()) tell_nothing_before(array, stream);
     return;
   }
-  // A producer may write what it has marked read-only for the others.
+  // A producer may write what it has marked as read-only for others.
   const bool writes = access == CAI_ACCESS_WRITE;
   const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
                       writes ? uint32_t{CAI_ACCESS_READ} : access};
   after_all(array, wanted, find_here, nullptr, 0, nothing_more, nothing_more);
 }
 
-// Stream 2 is the calling thread's, and only the owner can tell others so. Returns whether that is
-// news.
+// Stream 2 is the calling thread's, and only the owner can tell others which thread that is.
+// Returns whether this sets it.
 bool say_thread(cai_owner *keeper) {
   std::uint64_t said = 0;
   if (thread_said_by(keeper).compare_exchange_strong(said, this_thread())) return true;
@@ -86,8 +87,8 @@ bool say_thread(cai_owner *keeper) {
                 kernel_id(said));
 }
 
-// Records what is pending on a stream that is published, ahead of the target's waits: on a stream
-// that is in order with the target, a later event would come after them, too.
+// Records what is pending on a published stream, before the target waits: if the stream is in order
+// with the target, a later event would come after those waits, too.
 void record_published(driver::Session &session, Stream stream, Stream &target,
                       Few<Recorded> &recorded) {
   probe(session, stream);
@@ -97,21 +98,21 @@ void record_published(driver::Session &session, Stream stream, Stream &target,
   recorded.add({stream, std::move(event)});
 }
 
-// What is pending on a published stream that is not the target is kept as a write: consumers that
-// have the array already are not told of the target.
+// Keeps pending work on a published stream, other than the target, as a write: consumers that
+// already have the array do not know the target.
 void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream &target,
                     Few<Recorded> &recorded) {
   probe(session, stream);
   if (stream.capture) return keep_captured(session, stream, uses, true);
   const Recorded *const it = find(recorded, stream);
-  if (!it) return;  // what is in a graph is not pending
+  if (!it) return;  // work in a graph is not pending
   const bool waits = it->is_waited_for || same(stream, target);
   keep_event(session, uses, stream, it->event, true, waits ? Cover::by(session, target) : Cover{});
 }
 
-// Stream 1 does not order what it waits for by itself: a stream that waits for stream 1 may come
-// before it. Adds the own stream of an array, or of a mask, with an event of it, if that is to be
-// kept. To be called before stream 1 waits for anything, which a later event would come after, too.
+// Stream 1 does not order what it waits for: a stream that waits for stream 1 may come before that.
+// Adds the own stream of an array or a mask, with an event of it, if that must be kept. Must be
+// called before stream 1 waits for anything: a later event would come after those waits, too.
 void record_own_behind_legacy(driver::Session &session, const cai_array &part, Stream &target,
                               Few<Recorded> &recorded) {
   if (target.value != driver::stream_legacy || !may_be_pending(part)) return;
@@ -120,12 +121,12 @@ void record_own_behind_legacy(driver::Session &session, const cai_array &part, S
   Stream own = stream_for(session, part, value);
   if (find(recorded, own) || !implicitly_ordered(session, own, target)) return;
   probe(session, own);
-  if (own.capture) return;  // stream 1 never is in a capture
+  if (own.capture) return;  // stream 1 is never in a capture
   Event event = Event::record(session, own);
   recorded.add({own, std::move(event)});
 }
 
-// Whether the array, or its mask, comes with another stream than the target.
+// Whether the array or its mask comes with another stream than the target.
 bool is_news(const cai_array &array, std::uint64_t target) {
   return !of_both(array, [&](const cai_array &part) { return stream_value(part) == target; });
 }
@@ -133,8 +134,8 @@ bool is_news(const cai_array &array, std::uint64_t target) {
 constexpr const char *said_by_dict =
     "told (a dict or a tensor names that stream to a consumer without the owner)";
 
-// There is work on the array's stream that the owner does not know, as of a consumer without the
-// owner: uses of other arrays of the owner wait for that stream.
+// Work on the array's stream is unknown to the owner, such as that of a consumer without the owner:
+// uses of other arrays of the owner must wait for that stream.
 void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
   cai_owner *const keeper = keeper_of(array);
   const auto tell_trace = [&] {
@@ -148,7 +149,7 @@ void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
       if (is_import(keeper)) list_import(make_uses_of(keeper), array);
       const bool outlives = is_import(keeper) && published->said != value;
       return make_uses_of(keeper).tell(published->stream, true, outlives);
-    } catch (...) {  // out of memory: the next dict's consumer is noted then
+    } catch (...) {  // no memory: the next dict tells of it again
       published->told.store(false, std::memory_order_release);
       throw;
     }
@@ -163,13 +164,13 @@ void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
     }
     session.finish();
   } catch (const Failure &failure) {
-    // Without a driver nothing is pending, nor in a forked child.
+    // Without a driver nothing is pending, and neither in a forked child.
     const cai_status status = failure.error().status;
     if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
   }
 }
 
-// A view that is being published: it goes if that fails.
+// A view that is being published. It is released if that fails.
 class NewView {
  public:
   explicit NewView(const cai_array &array) : array_(new_published(array, &published_)) {}
@@ -196,7 +197,7 @@ class NewView {
 };
 
 // Runs `body(part, stream)` for the streams of the array and its mask that are in the target's
-// capture. Of what was pending there before the capture no event tells.
+// capture. No event covers what was pending there before the capture.
 template <class Body>
 void for_each_captured(driver::Session &session, const cai_array &array, Stream &target,
                        Body &&body) {
@@ -221,7 +222,7 @@ constexpr const char *untold = "told (what was pending there before the capture,
                 stream);
 }
 
-// Users of the view that are in no capture come after what was pending before it.
+// Users of the view outside of the capture wait for what was pending before it.
 void tell_of_captured(driver::Session &session, const cai_array &array, Stream &target,
                       cai_owner *view) {
   for_each_captured(session, array, target, [&](const cai_array &part, const Stream &own) {
@@ -238,8 +239,8 @@ void require_uncaptured_streams(const cai_array &array, std::uint64_t value) {
   session.finish();
 }
 
-// A view comes with another stream, or an event. Others may have an import's memory from its
-// exporter, and know of no owner: they go on on the stream that this has told them.
+// A view comes with another stream, or with an event. Others may have the memory of an import from
+// its exporter, without an owner: they continue on the stream that they were told.
 void differ(driver::Session &session, Uses &uses, const cai_array &array, Published &published) {
   for_each_part(array, [&](const cai_array &part) {
     const std::uint64_t own = may_be_pending(part) ? stream_value(part) : 0;
@@ -249,7 +250,7 @@ void differ(driver::Session &session, Uses &uses, const cai_array &array, Publis
   published.differs = true;
 }
 
-// Puts the target in order. `view` comes with it, if that is news; else it is null.
+// Orders the target. If the target is new for the array, `view` comes with it; else it is null.
 void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
                std::uint64_t target, const NewView *view, Way way = Way::published) {
   cai_owner *const keeper = keeper_of(array);
@@ -261,7 +262,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
       [&](driver::Session &session, Stream &stream) {
-        // One that is told waits by an event, and so has something that others wait for.
+        // A told stream waits by an event, so it has an event that others can wait for.
         if (!stores_here(keeper)) return;
         if (published && way == Way::published) {
           for_each_part(array, [&](const cai_array &part) {
@@ -294,7 +295,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
           keep_event(session, uses, it.stream, it.event, true, Cover::by(session, it.stream));
         }
         if (uses.is_first(target) && published->said == target) {
-          published->stream = {};  // a view of one that differs comes back to it
+          published->stream = {};  // a view of a differing one comes back to the first stream
           return;
         }
         differ(session, uses, array, *published);
@@ -310,7 +311,7 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
   const bool is_of_thread = target == driver::stream_per_thread;
   const bool is_thread_news = keeper && is_of_thread && say_thread(keeper);
   try {
-    // What comes with the stream of a view that may go first has to remember it, too.
+    // A view that comes with the stream of a view that may be released first must remember it, too.
     const bool news = is_news(array, target) || published_by(array.owner);
     if (news || count > 0 || !nothing_on_gpu_before(array, target)) {
       order_for(array, streams, count, target, news ? &view : nullptr, way);
@@ -327,8 +328,8 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
   return said;
 }
 
-// What 1 or 2 means for the array. Without a driver nothing is pending, nor in a forked child:
-// none.
+// What 1 or 2 means for the array: nothing if there is no driver, or in a forked child, where
+// nothing is pending.
 Stream find_default(const cai_array &array, std::uint64_t value) {
   try {
     driver::Session session;
@@ -342,7 +343,7 @@ Stream find_default(const cai_array &array, std::uint64_t value) {
   }
 }
 
-// Likewise, where nothing is pending: a stream that is a handle takes no driver. For a caller that
+// The same, if nothing is pending: a stream that is a handle needs no driver. For a caller that
 // does not use the view itself, so that uses of other arrays need not be kept.
 cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   NewView view(array);
@@ -365,13 +366,13 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   cai_owner *const keeper = keeper_of(array);
   Event event = event_after(array, value);
   if (stores_here(keeper)) {
-    // Consumers that have the array already find the event by its owner alone.
+    // Consumers that already have the array learn of the event only from its owner.
     driver::Session session;
     Stream stream = stream_here(session, value);
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, {});
-    uses.unmark(stream);  // which the event is after; and the stream may be destroyed now
+    uses.unmark(stream);  // the event comes after it; and the stream may be destroyed now
     differ(session, uses, array, view.published());
     session.finish();
   }
@@ -381,8 +382,8 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   return view.say(CAI_STREAM_EVENT, handle);
 }
 
-// Whether the array is on stream 1 since its exporter was asked for that: what it has done for it
-// may be nothing, where its work is on a blocking stream.
+// Whether the array is on stream 1 because its exporter was asked for that. The exporter may have
+// done nothing for it, although its work is on a blocking stream.
 bool was_asked_for(const cai_array &array, std::uint64_t value) {
   const cai_owner *const keeper = keeper_of(array);
   return value == driver::stream_legacy && keeper && is_asked(keeper);
@@ -401,7 +402,7 @@ void require_publishable(const cai_array *array) {
                 "the array is on the host, and has no stream");
 }
 
-// Puts the stream that the dict says in order, and returns it.
+// Orders the stream that the dict will name, and returns it.
 std::uint64_t order_for_dict(const cai_array &array) {
   if (!says_a_stream(array)) return driver::stream_legacy;
   const std::uint64_t value = claim_stream(array, -1);
@@ -422,8 +423,8 @@ std::uint64_t order_for_dict(const cai_array &array) {
 
 }  // namespace
 
-// A mask is handed out like an array: a consumer of its dict may use it alone. Those that get both
-// have queued nothing yet, so neither comes after the other.
+// A mask is handed out like an array: a consumer of its dict may use it alone. Consumers of both
+// have not queued anything yet, so neither has to come after the other.
 Said hand_to_dict(const cai_array &array) {
   const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
   std::optional<cai_array> mask;
@@ -443,7 +444,7 @@ bool none_is_stale(const cai_array &array) noexcept {
     const Uses *const uses = uses_of(keeper);
     if (uses ? uses->any_told_but(0) : told_in(word_of(keeper)) != 0) return true;
   }
-  // The exporter itself may write the dict of an array that it lends: it knows.
+  // The exporter itself may write the dict of an array that it lends: it knows its own stream.
   bool found = false;
   if (keeper && is_import(keeper)) {
     for_each_import(array, [&](const Uses &other) {

@@ -9,11 +9,11 @@
 namespace cai::order {
 namespace {
 
-// The view's stream may go from now on. What consumers without the owner have queued there is kept
-// as a use.
+// The view's stream may be destroyed after this. Work queued there by consumers without an owner is
+// kept as a use.
 void forget_stream(const Published &published) noexcept {
   const trace::Call call("cai_array_release", trace::owner(published.root));
-  // Memory that was freed under its views keeps no uses any more.
+  // Memory that was freed while it had views keeps no uses any more.
   Uses *const kept = published.differs ? uses_of(keeper_of(published.root)) : nullptr;
   if (kept) kept->agree();
   if (!published.told.load(std::memory_order_acquire)) return;
@@ -25,7 +25,7 @@ void forget_stream(const Published &published) noexcept {
   }));
 }
 
-// The one stream that the array and its mask come with; 0: there is none.
+// The only stream that the array and its mask come with; 0: there is none.
 std::uint64_t one_stream_of(const cai_array &array) {
   const std::uint64_t said = stream_value(array);
   const cai_array *const mask = array.mask;
@@ -45,7 +45,7 @@ cai_array *new_published(const cai_array &array, Published **published) {
   auto made = std::make_unique<Published>();
   cai_array *view = nullptr;
   if (array.owner) {
-    // One that was published itself need not stay for it.
+    // A view that was published itself need not outlive this one.
     const auto *const other = static_cast<Published *>(context_of(array.owner, end_published));
     made->root = other && other->root ? other->root : root_of(array.owner);
     made->said = other && other->root ? other->said : one_stream_of(array);

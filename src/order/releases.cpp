@@ -18,7 +18,7 @@ namespace {
 constexpr int asked_in_passing = 8;
 constexpr int looked_at_in_passing = 64;
 
-// Those whose end is put off, the oldest first. The lock is held for the list alone.
+// Uses of owners whose end is deferred, the oldest first. The lock is held for the list alone.
 struct Waiting {
   std::mutex mutex;
   Uses *first = nullptr;
@@ -40,13 +40,14 @@ struct Waiting {
   }
 };
 
-// Never destroyed: arrays end until the very end of the process.
+// Never destroyed: arrays may end as late as the process does.
 Waiting &waiting() {
   return immortal<Waiting>();
 }
 
-// Takes out of the list those that have something pending in the context, or nothing at all: at
-// most `asked` of them, after looking at `looked` others. Those others go to the end of the line.
+// Removes from the list those uses that have work pending in the context, or none at all: at most
+// `asked` of them, after looking at no more than `looked`. The others looked at move to the end of
+// the list.
 Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
@@ -66,7 +67,7 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
   return taken;
 }
 
-// Takes out those that hang on a context which is not known.
+// Removes those whose context is not known.
 Uses *take_lost() noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
@@ -84,8 +85,8 @@ Uses *take_lost() noexcept {
   return taken;
 }
 
-// Whether the memory has gone, as it does with its context: so have the streams of that, and a
-// driver may crash that is asked about them.
+// Whether the memory was destroyed with its context. Then the streams of that context were, too,
+// and a query of them may crash the driver.
 bool has_gone(driver::Session &session, const cai_owner &owner) noexcept {
   const cai_array *const array = array_of(owner);
   if (!array || array->device_type == CAI_DEVICE_CPU || has_no_elements(*array)) return false;
@@ -97,8 +98,8 @@ bool has_gone(driver::Session &session, const cai_owner &owner) noexcept {
   return !known;
 }
 
-// Whether libcai sees that the calling thread captures. An end may free memory by a call that
-// invalidates a capture, on a stream that is not known here; so nothing ends meanwhile.
+// Whether the calling thread captures, as far as libcai can see. An end may free memory by a call
+// that invalidates a capture, on a stream that is not known here. So nothing ends meanwhile.
 class Sight {
  public:
   explicit Sight(driver::Session &session) : session_(session), captures_(session.met_capture) {}
@@ -127,7 +128,7 @@ bool is_any_captured(driver::Session &session, Uses &uses) noexcept {
   return uses.is_any_captured(session);
 }
 
-// Settles what take() gave, and puts back what is still pending, or may not end now.
+// Ends those taken that are complete; puts back those that are pending, or may not end now.
 void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
             std::uint64_t context_id, Ask ask, Sight &sight, Ending &ending) noexcept {
   Waiting &all = waiting();
@@ -145,7 +146,7 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
   }
 }
 
-// Runs `body(context, id)` in each context that may be asked, since it is alive.
+// Runs `body(context, id)` in each context that exists and can be queried.
 template <class Body>
 void in_each(driver::Session &session, Body &&body) {
   cai_error error;
@@ -165,7 +166,7 @@ void in_each(driver::Session &session, Body &&body) {
   }
 }
 
-// Those that hang on a context which is not known: the host waits in each that may be asked.
+// Those whose context is not known: the host waits in each context that can be queried.
 void await_lost(driver::Session &session) {
   Uses *lost = take_lost();
   if (!lost) return;
@@ -199,28 +200,30 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   });
 }
 
-// Then nothing is pending, nor in a forked child.
+// Then nothing is pending, and neither in a forked child.
 bool is_without_driver(cai_status status) noexcept {
   return status == CAI_ERR_DRIVER || status == CAI_ERR_STATE;
 }
 
-// Whether the owner's memory is freed on a stream that has a name here: not another thread's 2.
+// Whether the stream that the owner's memory is freed on can be named here: it is not another
+// thread's 2.
 bool can_ask_of_freeing(const cai_owner *owner) noexcept {
   const std::uint64_t stream = owner->freed_on;
   return stream != 0 && (stream != driver::stream_per_thread || owner->thread == this_thread());
 }
 
-// That stream: 1 and 2 are those of the context of the memory.
+// That stream. 1 and 2 are those of the context of the memory.
 Stream freeing_stream(driver::Session &session, const cai_owner &owner) {
   Stream stream{owner.freed_on, nullptr, -1};
   const cai_array *const array = stream.is_default() ? array_of(owner) : nullptr;
   if (!array) return stream;
-  // Where the driver does not say, the current one is asked.
+  // If the driver does not say, the current context is used.
   static_cast<void>(guard(nullptr, [&] { stream.context = order::find_context(session, *array); }));
   return stream;
 }
 
-// The streams that the memory is freed on: an exporter frees a mask in the order of its own.
+// The streams that the memory is freed on. An exporter frees a mask in the order of the mask's own
+// stream.
 void note_freeing_streams(driver::Session &session, Uses &uses, const cai_owner &owner) {
   if (can_ask_of_freeing(&owner)) uses.free_on(freeing_stream(session, owner));
   const cai_array *const array = is_freed_as_said(&owner) ? array_of(owner) : nullptr;
@@ -231,8 +234,8 @@ void note_freeing_streams(driver::Session &session, Uses &uses, const cai_owner 
   });
 }
 
-// Whether the stream that the owner's memory is freed on is being captured: in the graph is no
-// place for that.
+// Whether the stream that the owner's memory is freed on is being captured: the memory must not be
+// freed in the graph.
 bool is_freed_in_capture(const cai_owner *owner) noexcept {
   bool captured = false;
   if (!can_ask_of_freeing(owner)) return captured;
@@ -255,7 +258,8 @@ bool is_any_captured(Uses &uses) noexcept {
   return captured;
 }
 
-// The host waits for a stream that an owner is marked with; false if it must not, or cannot.
+// Makes the host wait for a stream that an owner is marked with; returns false if it must not, or
+// cannot.
 bool await_marked(std::uint64_t marked) noexcept {
   bool is_over = false;
   const cai_status status = guard(nullptr, [&] {
@@ -274,7 +278,8 @@ bool await_marked(std::uint64_t marked) noexcept {
 }  // namespace
 
 void put_off(Uses *uses) noexcept {
-  // The client may destroy those streams from now on, and a driver crashes that is asked of them.
+  // The client may destroy those streams after this, and to query a destroyed one may crash the
+  // driver.
   uses->lose_marked();
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
@@ -307,7 +312,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     uses = take_uses(owner);
   });
   if (taken != CAI_OK) {
-    // No memory left to remember it by: now or never.
+    // No memory to defer the end with, so it ends now.
     if (!in_capture && await_marked(marked)) end(owner);
     return;
   }
@@ -341,8 +346,8 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   end(owner);
 }
 
-// What ends is not this caller's. The caller or another thread may be capturing: freeing memory
-// would ruin the captures that forbid it.
+// What would end here belongs to others. If this caller, or another thread, is capturing, to free
+// memory may ruin those captures.
 void Ending::run() {
   if (!first_) return;
   driver::Session session;
@@ -363,12 +368,12 @@ void Ending::run_all() noexcept {
 
 Ending::~Ending() {
   static_cast<void>(guard(nullptr, [&] { run(); }));
-  run_all();  // where the driver refuses
+  run_all();  // if the driver refuses
 }
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
-  session.use_relaxed_mode();  // first, since it may fail: what is taken must be settled
+  session.use_relaxed_mode();  // first, since it may fail: what was taken must then be ended
   Sight sight(session, stream);
   Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
   settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);
@@ -394,7 +399,7 @@ std::unique_ptr<Uses> new_holder(cai_owner *owner) {
 
 void park(cai_owner *owner, Stream stream) noexcept {
   owner->retain(owner);
-  static_cast<void>(guard(nullptr, [&] {  // without memory it stays for ever
+  static_cast<void>(guard(nullptr, [&] {  // without memory it stays forever
     std::unique_ptr<Uses> holder = new_holder(owner);
     static_cast<void>(guard(nullptr, [&] {
       driver::Session session;
@@ -477,7 +482,7 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       *left = 0;
       return;
     }
-    // No more than one stream is marked.
+    // At most one stream is marked.
     if (!ask && !order::uses_of(keeper)) {
       *left = order::told_in(order::word_of(keeper)) ? 0 : 1;
       return;

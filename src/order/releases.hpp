@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ends of arrays that are put off until the uses of their memory are complete.
+// Ends of arrays that are deferred until the uses of their memory are complete.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace cai::order {
 
-// Ends `uses->owner` through `uses->end` once nothing of `uses` is pending; takes `uses` over.
-// Calls no driver.
+// Calls `uses->end` on `uses->owner` once nothing of `uses` is pending. Takes over `uses`. Does not
+// call the driver.
 void put_off(Uses *uses) noexcept;
 
 // cai_owner_end() of an owner that may have pending uses.
 void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept;
 
-// What may end now: does so when it goes out of scope, which must be after the session.
+// What may end now. Its destructor ends it, and must run after the session.
 class Ending {
  public:
   Ending() = default;
@@ -25,7 +25,7 @@ class Ending {
 
   bool empty() const noexcept { return !first_; }
 
-  // Does so now; a failure of the driver's is thrown, and what is left ends all the same.
+  // Ends it now. A failure of the driver is thrown after all has ended.
   void run();
 
   void add(Uses *uses) noexcept {
@@ -39,24 +39,24 @@ class Ending {
   Uses *first_ = nullptr;
 };
 
-// Looks, for a few of those that are put off, whether what is pending in the stream's context is
-// complete by now; the stream is identified. Cheap where nothing is put off.
+// Checks, for a few deferred ends, whether their work in the stream's context is complete. The
+// stream must be identified. Cheap if nothing is deferred.
 void look(driver::Session &session, const Stream &stream, Ending &ending);
 
-// Likewise for all of them, after the stream was waited for.
+// The same for all deferred ends, after the stream was waited for.
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending);
 
-// An end with uses of its own: releases one reference to `owner` when they are complete. NULL:
-// releases none, but cai_drain() waits for them.
+// Defers an end with uses of its own: releases one reference to `owner` when they are complete.
+// With NULL it releases nothing, but cai_drain() waits for the uses.
 std::unique_ptr<Uses> new_holder(cai_owner *owner);
 
-// Takes a reference that cai_drain() releases once it has waited for the stream's context, or that
-// context was destroyed; or for all contexts that it sees, if the driver does not report the
-// context.
+// Takes over a reference. cai_drain() releases it once it has waited for the stream's context, or
+// that context was destroyed. If the driver does not report the context, cai_drain() waits for all
+// contexts that it sees.
 void park(cai_owner *owner, Stream stream) noexcept;
 
-// Adds a reference that the graph being captured releases when it, and all that was made from it,
-// is destroyed.
+// Adds a reference to the graph that is being captured. It is released when the graph, and all that
+// was made from it, are destroyed.
 void hold_for_graph(driver::Session &session, const driver::Capture &capture, cai_owner *owner);
 
 }  // namespace cai::order

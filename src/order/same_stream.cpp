@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one stream on which arrays can be used with no event at all.
+// The one stream on which arrays can be used without any event.
 #include <cinttypes>
 
 #include "order/owned.hpp"
@@ -19,7 +19,7 @@ std::uint64_t same_stream(Demand &demand) {
   }
   if (demand.streams_empty()) return 0;
 
-  // The values alone tell most streams apart; two defaults may still be of two contexts.
+  // The values alone tell most streams apart. Two default streams may still be of two contexts.
   const Demand::Default *const defaults = demand.defaults.begin();
   const std::uint64_t value =
       demand.defaults.empty() ? demand.handles.begin()->value : defaults->value;
@@ -52,7 +52,7 @@ std::uint64_t same_stream(Demand &demand) {
   return value;
 }
 
-// Runs `body(array, part, index)` for each array, and each mask, on which work can be pending.
+// Runs `body(array, part, index)` for each array, and each mask, that may have pending work.
 template <class Body>
 void for_each_used(const cai_array *const *arrays, int32_t count, Body &&body) {
   for (int32_t index = 0; index < count; ++index) {
@@ -63,8 +63,8 @@ void for_each_used(const cai_array *const *arrays, int32_t count, Body &&body) {
   }
 }
 
-// Work on the array's own stream is in order with uses that are kept, and so with nothing of an
-// owner whose arrays come with other streams as well.
+// Work on the array's own stream is ordered with kept uses. It would be ordered with nothing if
+// other arrays of the owner come with other streams.
 void require_one_meaning(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
   if (!of_either(array, may_be_pending) || !streams_differ(keeper)) return;
@@ -76,8 +76,8 @@ void require_one_meaning(const cai_array &array, int32_t index) {
                       "a use instead");
 }
 
-// No end will keep the use: so the owner is told of the stream, also where its array, or the mask,
-// came with None, and is used on the others' stream.
+// No end will keep this use, so the owner must learn of the stream, even if its array or mask came
+// with None and is used on the stream of the others.
 void require_told(const cai_array *const *arrays, int32_t count) {
   for_each_used(arrays, count, [](const cai_array &array, const cai_array &part, int32_t index) {
     cai_owner *const keeper = keeper_of(array);
@@ -103,8 +103,8 @@ void require_nothing_kept(const cai_array *const *arrays, int32_t count) {
   }
 }
 
-// The one stream waits for kept uses, and is marked: no end will tell the owners of what comes on
-// it.
+// The stream waits for kept uses, and is marked, because no end will report its later work to the
+// owners.
 void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   Demand demand;
   collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
@@ -135,7 +135,7 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   session.finish();
 }
 
-// Whether nothing of that takes the driver.
+// Whether adopt() needs no driver call.
 bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   bool at_once = true;
   if (value == 0) return at_once;

@@ -7,8 +7,8 @@
 namespace cai::order {
 namespace {
 
-// The contexts of the streams that this thread met last. The id of a stream never recurs, so what
-// is known of one stays true as long as anybody can name it.
+// The contexts of the streams that this thread used last. The id of a stream never recurs, so what
+// is known of a stream stays true.
 struct Known {
   std::uint64_t stream_id;
   std::uint64_t context_id;
@@ -17,7 +17,7 @@ struct Known {
 constexpr std::size_t known_count = 64;
 thread_local Known known[known_count];
 
-// The driver ends a capture that asks for the id or the flags of a stream in it.
+// The driver ends a capture if the id or the flags of a stream in it are queried.
 driver::Capture capture_of(driver::Session &session, const Stream &stream) {
   if (stream.is_probed) return stream.is_to_join ? driver::Capture{} : stream.capture;
   driver::Capture capture;
@@ -37,7 +37,7 @@ driver::Capture capture_of(driver::Session &session, const Stream &stream) {
 bool is_blocking(driver::Session &session, Stream &stream) {
   if (stream.value == driver::stream_per_thread) return true;
   if (!stream.is_default() && capture_of(session, stream)) {
-    // During a capture of a blocking stream no thread may query the legacy stream.
+    // While a blocking stream is being captured, the legacy stream must not be queried.
     identify(session, stream);
     driver::CUstreamCaptureStatus status = driver::capture_none;
     driver::CUresult result = driver::success;
@@ -128,7 +128,7 @@ bool is_captured(driver::Session &session, Stream &stream) noexcept {
   cai_error error{};
   const cai_status status = guard(&error, [&] { probe(session, stream); });
   if (status == CAI_OK) return bool(stream.capture);
-  // What the driver will not say may be so, unless the stream has gone.
+  // If the driver does not say, this counts as true, unless the stream was destroyed.
   return !driver::says_gone(error.native);
 }
 

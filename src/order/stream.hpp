@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams as the driver must be told of them: together with the context that they are of.
+// Streams as the driver needs them: each with its context.
 #pragma once
 
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace cai::order {
 
-// What tells a stream from all others there ever were, for which its value is not enough: handles
-// recur, and 1 and 2 mean another stream in another context, 2 on another thread too.
+// Identifies a stream among all that ever existed. Its value is not enough: handles recur, and 1
+// and 2 mean another stream in each context, and 2 on each thread, too.
 struct StreamKey {
   std::uint64_t value = 0;
   std::uint64_t id = 0;      // of the stream if it is a handle, of the context for 1 and 2; of the
@@ -23,23 +23,23 @@ struct StreamKey {
 // No id of a stream is as large.
 constexpr std::uint64_t id_in_capture = std::uint64_t{1} << 63;
 
-// A stream, together with the context that gives 1 and 2 their meaning. That of a handle is looked
-// up when it is needed, and null till then.
+// A stream with the context that gives 1 and 2 their meaning. The context of a handle is looked up
+// when it is needed, and is null before.
 struct Stream {
   std::uint64_t value;
   driver::CUcontext context;
-  int32_t index;  // of the first array that came with it; -1 for the consumer's
+  int32_t index;  // of the first array that came with it; -1: the consumer's stream
   std::uint64_t context_id = 0;
-  std::uint64_t id = 0;  // of a handle; in a capture the id of that, and id_in_capture
+  std::uint64_t id = 0;  // of a handle; in a capture the capture's, with id_in_capture
   driver::Capture capture{};
   bool is_probed = false;
-  bool is_to_join = false;  // the capture, which it is not in yet
-  bool is_told = false;     // to a consumer whose own owner keeps what is in order with stream 1
+  bool is_to_join = false;  // the capture that it will join
+  bool is_told = false;     // stream 1, to a consumer with an owner that keeps work ordered with it
 
   // 1 or 2, a default stream of `context`.
   bool is_default() const noexcept { return value <= driver::stream_per_thread; }
   driver::CUstream handle() const noexcept { return driver::stream_handle(value); }
-  StreamKey key() const noexcept {  // once it is identified
+  StreamKey key() const noexcept {  // valid once it is identified
     return {value, is_default() ? context_id : id,
             value == driver::stream_per_thread ? this_thread() : 0};
   }
@@ -47,34 +47,34 @@ struct Stream {
 
 [[noreturn, gnu::cold]] void fail_zero_stream(const char *name);
 
-// Throws CAI_ERR_ARGUMENT for 0, which is never a stream; `name` is the argument's.
+// Throws CAI_ERR_ARGUMENT for 0, which is never a stream. `name` is the name of the argument.
 inline void require_stream(std::uint64_t stream, const char *name = "stream") {
   if (stream == 0) fail_zero_stream(name);
 }
 
-// A stream that a caller named. 1 and 2 mean the current context.
+// A stream that a caller named. 1 and 2 mean those of the current context.
 Stream stream_here(driver::Session &session, std::uint64_t stream, int32_t index = -1);
 
-// Fills in the context, and what tells it and the stream from all others.
+// Looks up the context and the ids that identify it and the stream.
 void identify(driver::Session &session, Stream &stream);
 
-// Fills in the capture. Throws CAI_ERR_CAPTURE if the stream can't be used because of one.
+// Looks up the capture. Throws CAI_ERR_CAPTURE if a capture makes the stream unusable.
 void probe(driver::Session &session, Stream &stream);
 
-// Whether freeing memory on the stream would put that into a graph, or ruin a capture.
+// Whether freeing memory on the stream would become part of a graph, or ruin a capture.
 bool is_captured(driver::Session &session, Stream &stream) noexcept;
 
 inline bool same(const Stream &a, const Stream &b) noexcept {
   return a.value == b.value && (!a.is_default() || a.context == b.context);
 }
 
-// Whether it is in order with the legacy stream of its context.
+// Whether the stream is in order with the legacy stream of its context.
 bool is_blocking(driver::Session &session, Stream &stream);
 
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other);
 
-// Whether the driver keeps two streams in order by itself: the legacy stream and a blocking stream
-// of one context.
+// Whether the driver itself orders two streams: the legacy stream and a blocking stream of one
+// context.
 inline bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
   const bool a_is_legacy = a.value == driver::stream_legacy;
   const bool b_is_legacy = b.value == driver::stream_legacy;
@@ -83,13 +83,12 @@ inline bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
                      : is_ordered_with_legacy(session, b, a);
 }
 
-// Throws anew what the driver said of a call for the stream, whose value and array it does not
-// know.
+// Throws a driver failure again, with the stream's value and array added.
 [[noreturn, gnu::cold]] void fail_stream(const Failure &failure, const Stream &stream);
 
-// Runs `body` so that the driver understands the stream as it was meant: 1 and 2 with their context
-// current; a handle with what is current, and with its own context only where none is and the
-// driver wants one, since that costs calls.
+// Runs `body` so that the driver sees the right stream. For 1 and 2, their context is made current.
+// For a handle, what is current stays, and the handle's context is made current only if none is and
+// the driver needs one: that costs calls.
 template <class Body>
 [[gnu::always_inline]] inline void with(driver::Session &session, Stream &stream, Body &&body) {
   if (!stream.is_default()) {
@@ -110,7 +109,7 @@ template <class Body>
 
 void synchronize(driver::Session &session, Stream &stream);
 
-// Runs `body`, which tells an owner of a stream: 1 and 2 mean those of the context there.
+// Runs `body`, which tells an owner of a stream. 1 and 2 mean those of the context there.
 template <class Body>
 void call_out(std::uint64_t stream, driver::CUcontext context, Body &&body) {
   if (stream == 0 || stream > driver::stream_per_thread || !context) return body();
@@ -120,7 +119,7 @@ void call_out(std::uint64_t stream, driver::CUcontext context, Body &&body) {
   session.finish();
 }
 
-// Runs `body`; a Failure that names no array yet is of array `index`.
+// Runs `body`. A Failure that names no array is then of array `index`.
 template <class Body>
 [[gnu::always_inline]] inline void for_array(int32_t index, Body &&body) {
   try {
@@ -132,9 +131,9 @@ template <class Body>
   }
 }
 
-// Runs `body` for array `index`; false if it failed and the others go on: the first failure is
-// noted, to be raised at the session's end. A capture stops them all: it is found before anything
-// has happened.
+// Runs `body` for array `index`. If it fails, the others go on: returns false, and the first
+// failure is raised at the session's end. A failure because of a capture is thrown at once: it is
+// found before anything has happened.
 template <class Body>
 [[gnu::always_inline]] inline bool attempt(driver::Session &session, int32_t index, Body &&body) {
   cai_error error;

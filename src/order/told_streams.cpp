@@ -11,8 +11,8 @@
 namespace cai::order {
 namespace {
 
-// New readers are counted in the current phase; the other phase has only readers that a thread
-// waits for.
+// New readers are counted in the current phase. The other phase has only those readers that a
+// thread waits for.
 struct Readers {
   std::mutex turn;  // to wait
   std::mutex mutex;
@@ -25,7 +25,7 @@ Readers &readers() {
   return immortal<Readers>();
 }
 
-// Not in a forked child, where the readers are no more.
+// Not in a forked child, which has none of those threads.
 bool may_have_readers() noexcept {
   return driver::is_loaded() && guard(nullptr, [] { driver::get(); }) == CAI_OK;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams that consumers were told may be destroyed as soon as the telling is taken back, on any
-// thread; and other threads may be about to wait for one.
+// Guards streams that were told to consumers. Any thread may withdraw such a stream, which may be
+// destroyed right after, while another thread is about to wait for it.
 #pragma once
 
 namespace cai::order {
 
-// From reading which streams were told till the driver is called with them no more. No foreign code
-// is called meanwhile, and the host does not wait: a thread that takes a stream back waits for the
-// readers.
+// Lasts from reading which streams were told to the last driver call with them. Meanwhile no
+// foreign code is called, and the host does not wait: a thread that withdraws a stream waits for
+// the readers.
 class Reading {
  public:
   Reading() = default;
@@ -22,7 +22,7 @@ class Reading {
   int phase_ = -1;  // -1: outside
 };
 
-// Waits for threads that are reading: they may have read a stream that has been taken back.
+// Waits for those who are reading now, and may have read what has been removed since.
 void await_readers() noexcept;
 
 }  // namespace cai::order

@@ -15,7 +15,7 @@
 namespace cai::order::trace {
 namespace {
 
-// A line, cut where it would be too long.
+// A line, cut if it is too long.
 class Line {
  public:
   [[gnu::format(printf, 2, 3)]] void add(const char *format, ...) noexcept {
@@ -23,7 +23,7 @@ class Line {
     va_start(arguments, format);
     const int added = std::vsnprintf(text_ + size_, room - size_, format, arguments);
     va_end(arguments);
-    // It fails for wide characters alone.
+    // It fails only for wide characters.
     size_ = std::min(size_ + static_cast<std::size_t>(added), room - 1);
   }
 
@@ -48,7 +48,7 @@ class Line {
     }
   }
 
-  // In one piece, so that lines of several threads are not mixed.
+  // In one write, so that lines of several threads are not mixed.
   void write() noexcept {
     text_[size_++] = '\n';
     while (::write(STDERR_FILENO, text_, size_) < 0 && errno == EINTR) {
@@ -62,7 +62,8 @@ class Line {
   std::size_t size_ = 0;
 };
 
-// Of an array whose use ends, the owner is known alone; null: it is no block of this library.
+// When a use of an array ends, only its owner is known. Null if the owner is not a block of this
+// library.
 const cai_array *array_of(OpenUse &use, std::int32_t index) noexcept {
   for (const Used &used : use) {
     if (used.index != index || !used.owner || !is_ours(used.owner)) continue;
@@ -76,7 +77,7 @@ const cai_array *array_of(OpenUse &use, std::int32_t index) noexcept {
 constinit thread_local Call *Call::innermost = nullptr;
 
 void Call::enter(const Facts &facts) noexcept {
-  // What is invalid in the environment is the affair of the calls that it concerns.
+  // Invalid variables are reported by the calls that they concern.
   static_cast<void>(guard(nullptr, [] { static_cast<void>(Environment::get()); }));
   if (!on()) return;
   facts_ = facts;

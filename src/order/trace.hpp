@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CAI_TRACE=1: each edge that a call makes or leaves out is told on stderr, and why, in one line.
+// CAI_TRACE=1: reports on stderr each edge that a call makes or leaves out, and why, one line each.
 // It calls no driver, allocates nothing, and does not fail.
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace cai::order::trace {
 
-// Whether anybody wants to know; false until some call has read the environment.
+// Whether the trace is on; false until a call has read the environment.
 inline bool on() noexcept {
   return Environment::trace.load(std::memory_order_relaxed) == Environment::Trace::on;
 }
 
-// One side of a wait: what waits, or what it waits for.
+// One side of an edge: the side that waits, or the one waited for.
 struct Side {
   enum Kind { stream, event, owner, host, host_work, theirs };
   Kind kind;
@@ -36,8 +36,8 @@ inline Side owner(const cai_owner *address) noexcept {
 
 // The array that an edge is for.
 struct Of {
-  std::int32_t index;               // as the call counts them; -1: the call's only one
-  const cai_array *part = nullptr;  // it, or its mask, where that is known
+  std::int32_t index;               // its index in the call; -1: the call's only array
+  const cai_array *part = nullptr;  // the array or its mask, if known
 };
 constexpr Of all_arrays{-2};
 
@@ -49,23 +49,22 @@ constexpr const char *reclaims = "left out (the producer reclaims)";
 
 [[gnu::cold, gnu::noinline]] void write(Of of, Side waits, Side before, const char *what) noexcept;
 
-// `what` was done so that `waits` comes after `before`, and in brackets, why.
+// Traces that `what` was done so that `waits` comes after `before`; why follows in brackets.
 [[gnu::always_inline]] inline void edge(Of of, Side waits, Side before, const char *what) noexcept {
   if (on()) [[unlikely]]
     write(of, waits, before, what);
 }
-// The same where `is_so` leaves the edge out; returns it.
+// The same if `is_so` leaves the edge out. Returns `is_so`.
 [[gnu::always_inline]] inline bool left_out(bool is_so, Of of, Side waits, Side before,
                                             const char *what) noexcept {
   if (is_so) edge(of, waits, before, what);
   return is_so;
 }
 
-// A public function while it runs, of which all is said that this thread says: in the innermost
-// one's name.
+// A public function while it runs. All lines of the thread have the name of the innermost one.
 class Call {
  public:
-  // `given` is what the call was given: a stream, as a rule.
+  // `given` is what the call was given, usually a stream.
   Call(const char *function, Side given, const cai_array *const *arrays,
        std::int32_t count) noexcept {
     if (may_be_on()) [[unlikely]]
@@ -97,7 +96,7 @@ class Call {
     const cai_array *const *arrays = nullptr;
     std::int32_t count = 0;
     const cai_array *array = nullptr;  // the only one
-    OpenUse *use = nullptr;            // whose arrays may have gone
+    OpenUse *use = nullptr;            // whose arrays may have been released
     Call *outer = nullptr;
     bool has_spoken = false;
   };
@@ -114,7 +113,7 @@ class Call {
 
   bool is_entered_ = false;
   union {
-    Facts facts_;  // of an entered call; other calls do not pay for it
+    Facts facts_;  // constructed only if the trace is on, so that it costs nothing otherwise
   };
 };
 

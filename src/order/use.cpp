@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays in use: the hand-over from the producers' streams to the consumer's, and back.
+// Uses of arrays: order from the producers' streams to the consumer's, and back.
 #include <algorithm>
 #include <cinttypes>
 
@@ -27,7 +27,7 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
                 event ? "event" : "another thread's stream", array.stream);
 }
 
-// Why the end has nothing to do for an array, or a mask; null: it has.
+// Returns why the end has nothing to do for an array or a mask; null: it has something to do.
 [[gnu::always_inline]] inline const char *why_not_noted(const OpenUse &use, const cai_array &part,
                                                         bool keeps) {
   constexpr const char *nothing = "left out at the end (nothing on a GPU)";
@@ -39,7 +39,7 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
   return nullptr;
 }
 
-// Notes what the end will have to do for an array, or a mask, of the owner.
+// Notes what the end must do for an array, or a mask, of the owner.
 void note(OpenUse &use, const cai_array &part, cai_owner *owner, int32_t index, bool write,
           bool is_mask) {
   const cai_owner *const keeper = keeper_of(owner);
@@ -70,8 +70,8 @@ void note_all(OpenUse &use, const cai_array *const *arrays, int32_t count, const
   }
 }
 
-// Whether the work is in order with all that is noted, and nothing of it is kept: by the streams'
-// handles alone.
+// Whether the work is ordered with everything noted, and no use needs to be kept. Compares the
+// handles of the streams alone.
 bool is_on_own_streams(OpenUse &use) noexcept {
   return use.stream > driver::stream_per_thread && !use.fork &&
          std::all_of(use.begin(), use.end(), [&](const Used &used) {
@@ -80,8 +80,8 @@ bool is_on_own_streams(OpenUse &use) noexcept {
          });
 }
 
-// Which streams 1 and 2 of the arrays are; and where a use is to be found that the array's exporter
-// does not keep.
+// Finds out which streams the arrays' 1 and 2 are; and registers a use where others can find it if
+// the array's exporter does not keep it.
 void settle_streams(driver::Session &session, OpenUse &use, const cai_array *const *arrays) {
   for (Used &used : use) {
     const cai_array &array = *arrays[used.index];
@@ -105,9 +105,9 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
   }
 }
 
-// ---- What is told of beginnings -----------------------------------------------------------------
+// ---- Traces of beginnings -----------------------------------------------------------------------
 
-// What the end will leave out: it does not see those arrays.
+// Traces what the end will leave out, since the end does not see those arrays.
 [[gnu::cold, gnu::noinline]] void tell_not_noted(const OpenUse &use, const cai_array *const *arrays,
                                                  int32_t count, const Options &options) {
   const trace::Side consumer = trace::stream(use.stream);
@@ -132,7 +132,7 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
                                       : "left out, at the end too (CAI_SYNC=0)");
 }
 
-// Not in line, and end() neither: a call that needs no order is not to pay for their frames.
+// Not inline, and neither is end(): a call that needs no order should not pay for their frames.
 [[gnu::noinline]] void begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
                              const Options &options) {
   const trace::Call call("cai_use_begin", trace::stream(use.stream), arrays, count);
@@ -193,7 +193,7 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
 
 // ---- The end ------------------------------------------------------------------------------------
 
-// A stream 2 of the use is that of the thread that began it.
+// A use's stream 2 is that of the thread that began it.
 void require_thread(const OpenUse &use, std::uint64_t stream) {
   if (stream != driver::stream_per_thread || use.thread == this_thread()) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
@@ -209,12 +209,13 @@ Stream consumer_of(driver::Session &session, const OpenUse &use) {
   return consumer;
 }
 
-// Whether the stream is being captured, and was not, or into another graph, when the use began.
+// Whether the stream is in a capture now that it was not in when the use began.
 bool is_late_capture(const OpenUse &use, const Stream &consumer) {
   return consumer.capture && consumer.capture.id != use.capture;
 }
 
-// Whether arrays that come with another stream than the use's by now wait for that stream as well.
+// Whether others, whose arrays come with other streams than the use's by now, wait for the use's,
+// too.
 bool is_awaited_anyway(const OpenUse &use) {
   return std::all_of(use.begin(), use.end(), [&](const Used &used) {
     cai_owner *const keeper = keeper_of(used.owner);
@@ -222,7 +223,7 @@ bool is_awaited_anyway(const OpenUse &use) {
   });
 }
 
-// Joins the stream back into the capture that it was taken from, if both are in it still.
+// Joins the stream back into the stream whose capture it joined, if both are still in it.
 void join_back(driver::Session &session, const OpenUse &use, Stream &consumer) {
   if (!use.fork || !consumer.capture) return;
   require_thread(use, use.fork);
@@ -233,7 +234,7 @@ void join_back(driver::Session &session, const OpenUse &use, Stream &consumer) {
   order(session, consumer, fork, Edge::within, event);
 }
 
-// The end of a use, array by array: whose stream waits, whose owner keeps it.
+// The end of a use, array by array: which stream waits, and which owner keeps the use.
 class End {
  public:
   explicit End(OpenUse &use) : use_(use) {}
@@ -265,11 +266,11 @@ class End {
     bool done;
   };
 
-  // What was queued before the capture is not in the graph, and no event can say when it is done.
-  // A beginning that needed no order has not asked whether there was a capture: all arrays came
-  // with the use's stream then. An array that has come with another stream since, within the
-  // capture, has told that stream (tell_of_captured() in publish.cpp): so others wait for what may
-  // have been queued there before, and nothing is lost, whenever the capture began.
+  // What was queued before the capture is not in the graph, and no event can say when it is
+  // complete. A beginning that needed no order did not ask whether there was a capture: all arrays
+  // came with the use's stream then. If an array has come with another stream since, within the
+  // capture, that call has told the stream (tell_of_captured() in publish.cpp). So others wait for
+  // what may have been queued there before, and nothing is lost, whenever the capture began.
   void require_no_late_capture(const Stream &consumer) const {
     if (!is_late_capture(use_, consumer)) return;
     if (was_not_asked() && is_awaited_anyway(use_)) return;
@@ -299,7 +300,7 @@ class End {
                              trace::stream(producer.value), trace::stream(consumer.value),
                              trace::same_stream);
     });
-    // First of all, since a capture that it is missing from is lost.
+    // First: a capture is lost if a stream is not joined back.
     attempt(session, -1, [&] { join_back(session, use_, consumer); });
     for (Stream &producer : producers) {
       const auto add_step = [&] {
@@ -313,8 +314,8 @@ class End {
         attempt(session, producer.index, add_step);
         continue;
       }
-      // The work is queued: what one producer's capture forbids is no reason to leave the others
-      // without order, nor this one's owner without word of it.
+      // The work is already queued. If one producer's capture forbids the edge, the other producers
+      // must still be ordered, and this one's owner must still be told.
       try {
         for_array(producer.index, add_step);
       } catch (const Failure &failure) {
@@ -335,13 +336,13 @@ class End {
     trace::edge({used.index}, trace::stream(used.own), trace::stream(use_.stream), what);
   }
 
-  // Tells what the owner has made of the use.
+  // Traces what the owner has done with the use.
   void tell(const Used &used, const char *what) const {
     trace::edge({used.index}, trace::owner(keeper_of(used.owner)), trace::stream(use_.stream),
                 what);
   }
 
-  // What is in a graph is not pending; but others in the same capture come after it.
+  // Work in a graph is not pending, but other streams in the same capture come after it.
   void keep_captured(driver::Session &session, Stream &consumer) {
     in_capture_ = true;
     std::vector<driver::CUgraphNode> nodes;
@@ -353,7 +354,7 @@ class End {
       const Step *const step = used.is_handed_back ? step_of(used.stream()) : nullptr;
       const bool is_own = used.own && same(used.stream(), consumer);
       const bool covers = is_own || (step && step->edge == Edge::within);
-      // As an end would that needs no driver: what was queued before the capture is pending still.
+      // As an end without a driver would: work queued before the capture is still pending.
       if (was_not_asked()) mark(keeper, use_.stream);
       if (covers && !streams_differ(keeper)) continue;
       attempt(session, used.index, [&] {
@@ -371,10 +372,10 @@ class End {
     }
   }
 
-  // Where no owner keeps the use, something on stream 1 has to come between a blocking stream's
-  // work and the next one's: it orders the whole context.
+  // If nobody keeps the use, something on stream 1 must come between the work of one blocking
+  // stream and that of the next: it orders the whole context.
   bool is_barrier(const Stream &consumer, const Stream &producer) const {
-    if (consumer.capture) return false;  // else what is in order anyway is so with stream 1
+    if (consumer.capture) return false;  // else implicit order is order with stream 1
     return std::any_of(use_.begin(), use_.end(), [&](const Used &used) {
       return same(used.stream(), producer) && !keeps_uses(keeper_of(used.owner));
     });
@@ -387,7 +388,7 @@ class End {
   void keep(driver::Session &session, Stream &consumer, const Used &used, Event &event) {
     cai_owner *const keeper = keeper_of(used.owner);
     if (!keeps_uses(keeper)) return tell(used, "not kept (nobody keeps uses of the array)");
-    // The array's stream, where it comes after the use by now; null: there is none.
+    // The array's stream if it comes after the use by now; else null.
     Stream *own = nullptr;
     Stream reclaimed = used.stream();
     bool in_order = false;
@@ -404,8 +405,8 @@ class End {
       in_order = step->edge == Edge::none;
       own = step->producer;
     }
-    // Work of a blocking stream on an array of stream 1: another blocking stream comes after
-    // stream 1, and yet not after it.
+    // Work of a blocking stream on an array of stream 1: another blocking stream comes after stream
+    // 1, but not after this work.
     const bool around_legacy =
         in_order && used.own == driver::stream_legacy && use_.stream != driver::stream_legacy;
     const bool freed_there = has_flag(keeper, CAI_OWNER_STREAM_ORDERED) &&
@@ -440,7 +441,7 @@ class End {
     return nullptr;
   }
 
-  // After the session: they may call libcai themselves.
+  // After the session: these functions may call libcai.
   void tell_keepers(driver::Faults &faults) {
     for (const Demand::Keeper &told : told_) {
       cai_error error{};
@@ -455,7 +456,7 @@ class End {
 
   OpenUse &use_;
   Few<Step> steps_;
-  Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and are to keep this one
+  Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and must keep this one
   bool in_capture_ = false;
 };
 
@@ -467,7 +468,7 @@ class End {
   }
 }
 
-// An end which needs no driver: false if it was not that.
+// An end that needs no driver; returns false if this end does.
 bool mark_own_streams(OpenUse &use) {
   if (!is_on_own_streams(use)) return false;
   for (const Used &used : use) {
@@ -496,7 +497,7 @@ void finish(OpenUse &use, bool wait, const char *function) {
   session.finish();
 }
 
-// Every owner once.
+// Each owner once.
 template <class Body>
 void for_each_owner(OpenUse &use, Body &&body) {
   for (Used &used : use) {
@@ -506,15 +507,14 @@ void for_each_owner(OpenUse &use, Body &&body) {
   }
 }
 
-// Lets the owners keep what is pending on the stream; those that keep no uses are held until it is
-// complete, and those that have functions of their own are told. False if there is more that is
-// pending.
+// Makes the owners keep what is pending on the stream. Owners that keep no uses are held until it
+// is complete; owners with functions of their own are told. Returns false if other work is pending.
 bool keep_abandoned(OpenUse &use) {
   const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
   driver::Session session;
   Stream consumer = consumer_of(session, use);
-  // The owners' functions may call libcai.
+  // Owners that are told may call libcai.
   const auto are_told = [&] {
     session.faults = {};
     session.finish();
@@ -558,7 +558,7 @@ bool keep_abandoned(OpenUse &use) {
     if (keeps_by_itself(keeper)) told.add(keeper);
     if (!stores_here(keeper)) hold_until(owner);
   });
-  // Code that works on a producer's stream asks no owner: only cai_drain() waits for the use.
+  // Work on a producer's own stream has no owner to tell, so only cai_drain() waits for it.
   if (!is_held) hold_until(nullptr);
   for (const Used &used : use) {
     cai_owner *const keeper = keeper_of(used.owner);
@@ -573,7 +573,7 @@ void abandon(OpenUse &use) noexcept {
   if (use.count == 0 && !use.fork) return;
   bool is_kept = false;
   const cai_status status = guard(nullptr, [&] { is_kept = keep_abandoned(use); });
-  // Without a driver nothing is pending, nor in a forked child.
+  // Without a driver nothing is pending, and neither in a forked child.
   if (is_kept || status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) return;
   const Stream consumer{use.stream, use.context, -1};
   for_each_owner(use, [&](cai_owner *owner) { park(owner, consumer); });
@@ -581,7 +581,7 @@ void abandon(OpenUse &use) noexcept {
 
 // ---- Whole beginnings and ends ------------------------------------------------------------------
 
-// The commonest use, with no options given: false if it was not that, and nothing is done.
+// The commonest use, without options. Returns false, having done nothing, if it is another one.
 bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
                     std::uint64_t stream) noexcept {
   if (count < 1 || count > OpenUse::few || !arrays || !Environment::keeps_quiet()) return false;
@@ -604,8 +604,8 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
   return true;
 }
 
-// Not in line, and begin() neither: the commonest use is not to pay for their frames. `flags` are
-// in the place of those that are given, unless they are takes_flags.
+// Not inline, and neither is begin(): the commonest use should not pay for their frames. `flags`
+// replace those of the options, unless they are takes_flags.
 [[gnu::noinline]] cai_status begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
                                    std::uint64_t stream, const cai_use_options *given,
                                    std::uint32_t flags, cai_error *error) {
@@ -629,15 +629,15 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
     if (waits || !is_on_own_streams(use) || trace::on()) begin(use, arrays, count, options);
   });
   if (status != CAI_OK) {
-    // What has joined a capture, and failed after that, must not spoil it.
+    // A stream that has joined a capture before the failure must not spoil it.
     if (use.fork) static_cast<void>(guard(nullptr, [&] { finish(use, false, "cai_use_begin"); }));
     use.close();
   }
   return status;
 }
 
-// Whether the owners know already that their arrays are used on the stream that those came with, or
-// none has to: the commonest end.
+// Whether the owners already know that their arrays are used on the stream that they came with, or
+// need not know: the commonest end.
 bool has_nothing_to_end(const OpenUse &use) noexcept {
   if (use.fork || use.is_on_host || !Environment::keeps_quiet()) return false;
   for (const Used &used : use) {

@@ -14,13 +14,13 @@
 namespace cai::order {
 namespace {
 
-// Beyond so many streams it pays to ask which ones are done.
+// With more streams than this it pays to query which ones are done.
 constexpr std::size_t slots_many = 8;
-// So many streams of captures are remembered.
+// How many streams of captures are remembered.
 constexpr std::size_t captured_most = 64;
 
-// Whether what an event was recorded after is complete, or will never be: what does not say that
-// its context has gone says nothing of the event.
+// Whether the work before an event is complete, or will never be. An error that does not say that
+// the context is destroyed says nothing of the event.
 bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept {
   const driver::Driver &cu = session.cu;
   const bool waits = ask == Ask::and_wait;
@@ -33,12 +33,12 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
     session.faults.note(driver::failure_of(name, result));
   }
   if (result != driver::error_invalid_context) return driver::says_gone(result);
-  driver::CUcontext current = nullptr;  // without one, that may be the only problem
+  driver::CUcontext current = nullptr;  // the lack of a current context may be the only fault
   static_cast<void>(cu.cuCtxGetCurrent(&current));
   return current;
 }
 
-// Whether the driver says that the context, if it is known, has gone, and all work with it.
+// Whether the driver says that the context, if it is known, was destroyed with all its work.
 bool has_gone(driver::Session &session, driver::CUcontext context) noexcept {
   if (!context) return false;
   cai_error error;
@@ -74,7 +74,7 @@ Uses::~Uses() {
 void Uses::leave_lists() noexcept {
   if (!listed) return;
   unlist(*this);
-  // A thread that has found it by address may be about to wait for a stream that it was told.
+  // A thread that has found it by address may be about to wait for what it read.
   if (any_told_but(0)) await_readers();
 }
 
@@ -196,7 +196,7 @@ void Uses::unmark(const Stream &stream) noexcept {
   const std::lock_guard lock(lock_);
   const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
   Own *const found = find_own(stream, thread);
-  if (!found || found->is_told()) return;  // consumers that were told the stream work on
+  if (!found || found->is_told()) return;  // the streams that consumers were told
   found->marked = false;
   marked_handle_.store(0, std::memory_order_relaxed);
 }
@@ -236,16 +236,16 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
     const std::lock_guard lock(lock_);
     Own &found = *find_own(stream, thread);
     if (--found.views > 0) return;
-    found.told = recorded != Recorded::yes;  // or its work would be in no order with what follows
+    found.told = recorded != Recorded::yes;  // or its work would not be ordered with what follows
     found.marked = recorded != Recorded::yes;
-    // What is queued there from now on is marked anew.
+    // Work that is queued there from now on is marked again.
     if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
     if (!found.marked && !found.freed_on && !found.by_exporter) {
       own_.erase(own_.begin() + (&found - own_.data()));
     }
     sum_up_told();
   }
-  await_readers();  // the stream may go now
+  await_readers();  // the stream may be destroyed now
 }
 
 void Uses::tell_first(const Stream &first) {
@@ -417,7 +417,7 @@ std::size_t Uses::count() {
 Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
   bool captured = false;
   Stream stream = on.stream;
-  // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
+  // Another thread's 2 cannot be named here. Stream 1, which can, comes after it.
   if (on.thread && on.thread != this_thread()) stream.value = driver::stream_legacy;
   const cai_status status = guard(nullptr, [&] {
     probe(session, stream);
@@ -447,7 +447,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
       if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;
-      // Before the event is recorded: a use meanwhile marks it anew.
+      // Before the event is recorded: a use meanwhile marks it again.
       own_[i].marked = false;
       marked_handle_.store(0, std::memory_order_relaxed);
     }
@@ -502,7 +502,7 @@ void Uses::forget() noexcept {
 }
 
 void Uses::identify_marked(driver::Session &session) noexcept {
-  // Only this thread changes the list by now; threads with other imports read it.
+  // Only this thread changes the list now, but threads with other imports read it.
   for (Own &it : own_) {
     if (!it.marked) continue;
     Stream stream = it.stream;
@@ -549,7 +549,8 @@ void Uses::find_lost(const IsOver &is_over) noexcept {
   for (auto it = own_.begin(); it != own_.end();) {
     const bool is_found = it->lost && is_over(it->stream);
     if (is_found) it->lost = false;
-    // The stream may have gone, and is not to be asked of then, unless the memory is freed there.
+    // The stream may have been destroyed. Then it must not be queried, unless the memory is freed
+    // there.
     it = is_found && !it->freed_on ? own_.erase(it) : it + 1;
   }
 }
@@ -572,7 +573,7 @@ void Uses::free_in_order(std::uint64_t freed_on) noexcept {
 
 bool Uses::is_any_captured(driver::Session &session) noexcept {
   return std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
-    // Others may have gone by now.
+    // Other streams may have been destroyed.
     if (!it.freed_on || (it.thread && it.thread != this_thread())) return false;
     Stream stream = it.stream;
     return is_captured(session, stream);
@@ -595,7 +596,7 @@ void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint
                   Ask ask) noexcept {
   const bool waits = ask == Ask::and_wait && is_lost_in(context);
   find_lost_in(context, context_id, waits && wait_for_context(session));
-  // Only this thread changes the list by now; threads with other imports read it.
+  // Only this thread changes the list now, but threads with other imports read it.
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     const Event &event = slot->last().event;
     const bool is_over = event.context() == context &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views: slice, reshape, transpose, broadcast. Each is one operation on dims, done to the array
-// and, since a mask is seen through the same glass, to its mask.
+// Views: slice, reshape, transpose, broadcast. Each is one operation on dims, applied to the array
+// and to its mask.
 #include <algorithm>
 #include <cstring>
 
@@ -17,8 +17,8 @@ bool is_empty(const Dims &dims) noexcept {
   return std::find(dims.shape, dims.shape + dims.ndim, 0) != dims.shape + dims.ndim;
 }
 
-// Whether two have one shape, and each element in one place. A stride that leads from no element to
-// another may be any.
+// Whether two have the same shape, and each element in the same place. Strides of axes of extent 1
+// do not matter.
 bool same_elements(const Dims &a, const Dims &b) noexcept {
   if (a.ndim != b.ndim || !std::equal(a.shape, a.shape + a.ndim, b.shape)) return false;
   if (is_empty(a)) return true;
@@ -28,8 +28,7 @@ bool same_elements(const Dims &a, const Dims &b) noexcept {
   return a.data == b.data;
 }
 
-// Wraps where the product means nothing: in an array with no elements, past an array's last
-// element.
+// Wraps where the product means nothing: in an array without elements, or past the last element.
 int64_t wrapping_product(int64_t a, int64_t b) noexcept {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
@@ -56,7 +55,7 @@ cai_status broadcast(const int64_t *shape, int32_t ndim, Dims *dims, cai_error *
   return CAI_OK;
 }
 
-// Where a range starts, and how many elements it has, by the rules of Python's slices.
+// Where a range starts and how many elements it has, by the rules of Python's slices.
 struct Range {
   int64_t start;
   int64_t step;
@@ -167,7 +166,7 @@ class Slicer {
     }
     const Range range = resolve(slice, extent);
     int64_t step;
-    // Where the product does not fit there is at most one element, and the stride means nothing.
+    // If the product overflows, there is at most one element, and the stride does not matter.
     if (!multiply(stride, range.step, &step)) step = stride;
     if (range.count > 0) view->data = advanced(view->data, range.start, stride);
     return push(view, range.count, step) ? CAI_OK : too_many(error);
@@ -177,8 +176,8 @@ class Slicer {
   int32_t count_;
 };
 
-// Gives each run of new axes the strides of the run of old axes with as many elements, if the old
-// ones follow each other without a gap.
+// Gives each run of new axes the strides of the run of old axes with as many elements, if those old
+// axes follow each other without a gap.
 bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
   Dims old;  // without the axes of extent 1, which fit anywhere
   for (int32_t axis = 0; axis < from.ndim; ++axis) {
@@ -193,8 +192,8 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
       to->strides[--axis] = stride;
       continue;
     }
-    // From here to the left, take axes on either side until the runs hold as many elements.
-    // There is one there, since both hold as many elements.
+    // Going left from here, takes axes of both shapes until the two runs have the same number of
+    // elements. Both shapes have the same number in total, so there are such runs.
     int64_t have = old.shape[--old_axis];
     stride = old.strides[old_axis];
     int64_t want = to->shape[--axis];
@@ -219,7 +218,7 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
 
 class Reshaper {
  public:
-  // `itemsize` is that of whatever the dims belong to.
+  // `itemsize` is that of the array or mask that the dims belong to.
   Reshaper(const int64_t *shape, int32_t ndim) noexcept : shape_(shape), ndim_(ndim) {}
 
   cai_status operator()(Dims *dims, cai_error *error, uint32_t itemsize) const noexcept {
@@ -280,8 +279,8 @@ class Reshaper {
   int32_t ndim_;
 };
 
-// Whether an operation leaves every element where it was. Equal dims do not show it, since strides
-// may be equal; so it is tried on dims of the same shape in which all strides differ.
+// Whether an operation leaves each element in its place. Equal dims do not show this, since strides
+// may be equal. So it is tried on dims of the same shape with distinct strides.
 template <class Operation>
 bool is_identity(const Operation &operation, const Dims &dims) noexcept {
   int64_t units;
@@ -294,7 +293,7 @@ bool is_identity(const Operation &operation, const Dims &dims) noexcept {
   return operation(&seen, nullptr, 1) == CAI_OK && same_elements(seen, probe);
 }
 
-// Does the operation to dims whose items have that size; the result is as a valid array's.
+// Applies the operation to dims whose items have that size; validates the result.
 template <class Operation>
 cai_status apply(const Operation &operation, uint32_t itemsize, Dims *dims,
                  cai_error *error) noexcept {
@@ -310,7 +309,7 @@ cai_status apply(const Operation &operation, uint32_t itemsize, Dims *dims,
   return CAI_OK;
 }
 
-// What the operation makes of a mask; a mask of bits can only be seen as a whole.
+// Applies the operation to a mask. A mask of bits can only be viewed as a whole.
 template <class Operation>
 cai_status view_mask(const cai_array &array, const Operation &operation, Dims *mask,
                      cai_error *error) noexcept {
@@ -322,7 +321,7 @@ cai_status view_mask(const cai_array &array, const Operation &operation, Dims *m
                 "mask is of bits, typestr |t1: only the whole array can be seen through it");
   }
   cai_error inner;
-  static_cast<void>(broadcast(whole.shape, whole.ndim, mask, &inner));  // as a valid array's can be
+  static_cast<void>(broadcast(whole.shape, whole.ndim, mask, &inner));  // as those of a valid array
   const cai_status status = apply(operation, array.mask->dtype.itemsize, mask, &inner);
   if (status == CAI_OK) return CAI_OK;
   return fail(error, status, {CAI_ENTRY_MASK, inner.index}, "mask: %s", inner.message);

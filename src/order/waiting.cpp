@@ -17,7 +17,7 @@ bool left_out(bool is_so, const Conflict &conflict, trace::Side waits, const cha
   return trace::left_out(is_so, {conflict.index}, waits, before, what);
 }
 
-// Whether one of the producers' streams waits for the use, or had it.
+// Whether one of the producers' streams waits for the use, or was its stream.
 bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> &producers,
                 trace::Side waits) {
   const bool covered = std::any_of(producers.begin(), producers.end(), [&](Stream &producer) {
@@ -30,7 +30,7 @@ bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> 
   return left_out(covered, conflict, waits, what);
 }
 
-// Whether it is the very event that an array came with.
+// Whether the use's event is one that an array came with.
 bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::Side waits) {
   const auto handle = reinterpret_cast<std::uintptr_t>(conflict.event.handle());
   const bool among = std::any_of(events.begin(), events.end(), [&](const Demand::EventOf &other) {
@@ -40,8 +40,8 @@ bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::
   return left_out(among, conflict, waits, what);
 }
 
-// Leaves out uses whose contexts were destroyed: nothing is pending there, and the event is invalid
-// by now. For the stream's own context the id tells; for others the driver is asked.
+// Removes uses whose contexts were destroyed: nothing is pending there, and the event is invalid.
+// In the stream's own context the id shows this; for other contexts the driver is asked.
 void leave_gone(driver::Session &session, const Stream *stream, Conflicts &conflicts,
                 trace::Side waits) {
   conflicts.remove_if([&](const Conflict &conflict) {
@@ -56,9 +56,9 @@ void leave_gone(driver::Session &session, const Stream *stream, Conflicts &confl
   });
 }
 
-// Leaves the demands that the stream does not meet by itself. A consumer that was told stream 1 may
-// have worked on a blocking stream, which the driver orders before the next work on stream 1: so
-// work is queued there, for a host that waits for stream 1.
+// Removes what the stream already comes after. A consumer that was told stream 1 may have worked on
+// a blocking stream, which the driver orders before the next work on stream 1. So work is queued on
+// stream 1, for a host that waits for it.
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                  Way way) {
   const bool may_be_awaited = way == Way::told && stream.value == driver::stream_legacy;
@@ -82,7 +82,7 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
   leave_gone(session, &stream, conflicts, waits);
 }
 
-// An event outside of the capture that the stream is in: it is no part of the graph.
+// An event outside of the stream's capture is not part of the graph.
 void require_complete(driver::Session &session, const Stream &stream, driver::CUevent event,
                       int32_t index, const char *what_is_pending) {
   if (!is_pending(session, event)) return;
@@ -91,8 +91,9 @@ void require_complete(driver::Session &session, const Stream &stream, driver::CU
                 what_is_pending);
 }
 
-// Whom a stream is joined back to that joins the capture of `fork`: one that a use has taken into
-// it was joined back already, and would have to be once more.
+// The stream into which a stream is joined back that joins the capture of `fork`. If a use took
+// `fork` into the capture, `fork` was already joined back, and would have to be again; so it is the
+// origin of `fork`.
 Stream origin_of(driver::Session &session, const Stream &fork) {
   Stream origin = find_fork(fork);
   if (origin.value == 0) return fork;
@@ -105,8 +106,7 @@ Stream origin_of(driver::Session &session, const Stream &fork) {
                 fork.value);
 }
 
-// In the capture of a blocking stream no stream can wait for stream 1 of its context, nor make it
-// wait.
+// In the capture of a blocking stream, stream 1 of its context cannot wait or be waited for.
 void require_no_legacy_capture(driver::Session &session, Stream &legacy, Stream &stream) {
   if (!implicitly_ordered(session, legacy, stream)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, legacy.index, 0},
@@ -137,7 +137,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   leave_unmet(session, stream, producers, demand, way);
   if (producers.empty() && demand.conflicts.empty() && demand.events.empty()) return;
 
-  // First everybody is asked, so that a capture that forbids it finds nothing done.
+  // All streams are checked first, so that if a capture forbids something nothing has been done.
   probe(session, stream);
   for (Stream &producer : producers) probe(session, producer);
   Stream *fork = nullptr;
@@ -170,7 +170,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   };
   Few<Step> steps;
   for (Stream &producer : producers) {
-    // Behind stream 1 there may be work that only another owner knows.
+    // Stream 1 may come after work that only another owner knows.
     const Way its = producer.is_told && way == Way::forth ? Way::published : way;
     for_array(producer.index,
               [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
@@ -193,7 +193,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
       require_complete(session, stream, conflict.event.handle(), conflict.index,
                        "an earlier use of the array is pending: wait for it before the capture");
     }
-    // What is complete needs no order, and would be refused in a capture.
+    // Completed work needs no order, and an edge to it would fail in a capture.
     constexpr const char *complete = "left out (complete already, and outside of the graph)";
     if (!external) {
       demand.events.remove_if([&](const Demand::EventOf &event) {
@@ -225,7 +225,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     }
     for (const Demand::EventOf &event : demand.events) {
       for_array(event.index, [&] {
-        // The graph goes by the event at every launch, and the event goes with the owner.
+        // The graph waits for the event at every launch, and the event is destroyed with the owner.
         if (stream.capture && event.owner) hold_for_graph(session, stream.capture, event.owner);
         wait(session, stream, driver::event_handle(event.value),
              stream.capture ? driver::event_wait_external : 0);
@@ -240,12 +240,12 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
                   "made: event waited for (a kept use conflicts)");
     }
   } catch (...) {
-    // Left in the capture, the stream would spoil it when it ends.
+    // If it stayed in the capture, the stream would invalidate it at its end.
     if (forked) {
       Event event;
       try {
         order(session, stream, origin, Edge::within, event);
-      } catch (...) {  // NOLINT(bugprone-empty-catch): the first failure is the one to tell of
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the first failure is the one to report
       }
     }
     throw;
@@ -273,12 +273,12 @@ bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept
 
 namespace {
 
-// Makes the stream, which is in a capture, come after nodes of the graph as well.
+// Makes the stream, which is in a capture, come after more nodes of the graph.
 void follow_nodes(driver::Session &session, Stream &stream,
                   std::vector<driver::CUgraphNode> &nodes) {
   if (nodes.empty()) return;
   with(session, stream, [&] {
-    // Each once, and none that it comes after anyway: the driver wants it so.
+    // Each once, and only those that it does not already come after: the driver requires this.
     std::vector<driver::CUgraphNode> there = driver::dependencies_of(session.cu, stream.value);
     std::erase_if(nodes, [&](driver::CUgraphNode node) {
       const bool is_known = std::find(there.begin(), there.end(), node) != there.end();
@@ -350,7 +350,8 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   });
   leave_gone(session, nullptr, demand.conflicts, trace::host);
   session.use_relaxed_mode();
-  // By an event, which comes after the streams that stream 1 waits for; it alone need not.
+  // By an event that comes after the streams that stream 1 waits for; stream 1 itself need not
+  // wait.
   Few<Event> recorded;
   for (Stream &producer : producers) {
     for_array(producer.index, [&] { recorded.add(Event::record(session, producer)); });
@@ -400,7 +401,7 @@ cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noex
   if (said.status == CAI_OK) {
     fail(&said, status, {}, "a function of the owner returned %s", cai_status_name(status));
   }
-  said.index = index;  // its own, it knows of no call's arrays
+  said.index = index;  // an error of its own, which has no arrays of this call
   return said;
 }
 

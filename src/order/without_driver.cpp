@@ -11,7 +11,7 @@ void fail_null(int32_t index) {
 void require_valid_stranger(const cai_array &array, int32_t index) {
   cai_error error;
   if (cai_array_validate(&array, &error) == CAI_OK) return;
-  if (index >= 0) error.index = index;  // of one array, what validating found
+  if (index >= 0) error.index = index;  // of one array: the result of its validation
   throw Failure(error);
 }
 
@@ -23,7 +23,7 @@ void fail_freed(const cai_array &array, int32_t index) {
 }
 
 void fail_device(const cai_array &array, int32_t index) {
-  // Of valid arrays there are no others.
+  // Valid arrays have no other values.
   throw Failure(CAI_ERR_DEVICE, {0, index}, "device type %d (ROCm) is not CUDA's",
                 static_cast<int>(array.device_type));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the structs of arrays tell at a glance: whether they may be used at all, and whether a use
-// needs any order. Most do not, and then no driver is called; so all of this is in line.
+// What the structs of arrays show at once: whether they may be used, and whether a use needs any
+// order. Most uses do not, and then no driver is called. So all of this is inline.
 #pragma once
 
 #include "core/layout.hpp"
@@ -15,7 +15,7 @@ namespace cai::order {
 [[noreturn, gnu::cold]] void fail_device(const cai_array &array, int32_t index);
 [[noreturn, gnu::cold]] void fail_null(int32_t index);
 [[noreturn, gnu::cold]] void fail_freed(const cai_array &array, int32_t index);
-// Judges what no block of this library holds.
+// Validates an array that is not in a block of this library.
 void require_valid_stranger(const cai_array &array, int32_t index);
 
 inline bool is_cudas(const cai_array &array) noexcept {
@@ -30,7 +30,7 @@ inline bool is_cudas(const cai_array &array) noexcept {
   }
 }
 
-// Judges an array, its mask included; `index` is where it stands in the call, or -1.
+// Validates an array and its mask; `index` is its position in the call, or -1.
 inline void require_valid(const cai_array *array, int32_t index) {
   if (!array) fail_null(index);
   if (!is_own_array(*array)) require_valid_stranger(*array, index);
@@ -38,7 +38,7 @@ inline void require_valid(const cai_array *array, int32_t index) {
   if (array->mask && !is_cudas(*array->mask)) fail_device(*array->mask, index);
 }
 
-// For what begins with an array; what ends, or only waits, is done all the same.
+// For calls that begin with an array. Calls that end a use, or only wait, accept freed memory.
 inline void require_not_freed(const cai_array &array, int32_t index) {
   if (is_freed(array)) fail_freed(array, index);
 }
@@ -53,31 +53,31 @@ inline void require_all_valid(const cai_array *const *arrays, int32_t count,
     require_not_freed(*arrays[index], index);
     if (options.accesses)
       for_array(index, [&] { require_access(options.accesses[index], "an access"); });
-    static_cast<void>(writes(*arrays[index], options.access_of(index), index));  // or refuses
+    static_cast<void>(writes(*arrays[index], options.access_of(index), index));  // or rejects it
   }
 }
 
-// Whether an array, a mask perhaps, can have work pending on a GPU at all.
+// Whether an array, or a mask, can have pending work on a GPU at all.
 inline bool may_be_pending(const cai_array &array) noexcept {
   return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
 }
 
-// Whether streams of the CPU's may have work on the array's memory yet.
+// Whether CPU streams may still have work on the array's memory.
 inline bool may_have_host_work(const cai_array &array) noexcept {
   const cai_owner *const keeper = host_keeper_of(array.owner);
-  // A dict does not say of a GPU's memory whether the host has it, too.
+  // A dict does not say whether the host can use a GPU's memory, too.
   const bool may_be_of_host = array.device_type != CAI_DEVICE_CUDA || is_import(keeper);
   if (may_be_of_host && any_on_host()) return true;
   const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   return uses && uses->host.any();
 }
 
-// Whether the array states that there is nothing to wait for, and is believed.
+// Whether the array states that there is nothing to wait for, and libcai trusts that.
 inline bool states_none(const cai_array &array) {
   return array.stream_kind == CAI_STREAM_NONE && !Environment::get().distrust_none;
 }
 
-// Whether the array came with this very stream, for certain: 1 and 2 have more than one meaning.
+// Whether the array certainly came with this stream: 1 and 2 have more than one meaning.
 inline bool is_on(const cai_array &array, std::uint64_t stream) noexcept {
   return array.stream == stream && array.stream_kind == CAI_STREAM_STREAM &&
          stream > driver::stream_per_thread;
@@ -93,16 +93,15 @@ bool of_either(const cai_array &array, Condition &&holds) {
   return holds(array) || (array.mask && holds(*array.mask));
 }
 
-// A mask is memory of its own, with a stream of its own: what is done for an array is done for it,
-// too.
+// A mask has memory and a stream of its own. What is done for an array is done for its mask, too.
 template <class Body>
 void for_each_part(const cai_array &array, Body &&body) {
   body(array);
   if (array.mask) body(*array.mask);
 }
 
-// Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
-// or after it; or nothing but the host's own work. Extents are looked at last: they take longest.
+// Whether a use of the array on `stream` (0: by the host) needs no order with a GPU, before or
+// after. The extents are checked last: that takes longest.
 inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (part.device_type == CAI_DEVICE_CPU) return true;
@@ -116,26 +115,26 @@ inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) 
   });
 }
 
-// An array and its mask have one owner; where it is asked about a GPU's, that is for all uses.
+// An array and its mask have one owner. If it is asked about the GPU, the answer holds for all
+// uses.
 inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   if (array.device_type == CAI_DEVICE_CPU && may_have_host_work(array)) return false;
   return nothing_on_gpu_before(array, stream);
 }
 
-// Whether an array is this library's own, and so valid, and its struct alone tells the rest, if its
-// keeper does not say that it was freed.
+// Whether an array is this library's own, and so valid, and its struct alone says the rest. Its
+// keeper must not say that it was freed.
 inline bool is_plain(const cai_array *array) noexcept {
   return array && is_own_array(*array) && !array->mask && is_cudas(*array);
 }
 
-// Whether neither the GPU nor the host can have work on a plain array, so that no use is kept.
+// Whether neither a GPU nor the host can have work on a plain array, so that no use is kept.
 inline bool is_out_of_sight(const cai_array &array) noexcept {
   return array.device_type == CAI_DEVICE_CPU ? !may_have_host_work(array) : has_no_elements(array);
 }
 
-// Whether a plain array came with the stream, a handle, and nothing has to be put in order before
-// work there, and stays so until a use ends there: the commonest case. Its keeper has, as a rule,
-// no more than a word.
+// Whether a plain array came with the stream, a handle, and a use there needs no order until it
+// ends: the commonest case. Its keeper usually stores only a word.
 inline bool is_in_order(const cai_array &array, const cai_owner *keeper,
                         std::uint64_t stream) noexcept {
   if (!is_on(array, stream) || !stores_here(keeper)) return false;

@@ -75,11 +75,11 @@ bool can_copy(const cai_stream &stream, const cai_array &from, cai_device from_d
               const cai_array &to, cai_device to_device) noexcept {
   const bool from_served = serves(stream, from, from_device);
   const bool to_served = serves(stream, to, to_device);
-  // A GPU reaches the other side, too; the host does not.
+  // A GPU can access the other side, too; the host cannot.
   return device::is_cpu(stream.device) ? from_served && to_served : from_served || to_served;
 }
 
-// A GPU's own memory may be out of another one's reach, as a pool's is without access.
+// Another GPU may have no access to a GPU's memory, for example a pool's.
 cai_device usual_device(const cai_array &from, cai_device from_device, const cai_array &to,
                         cai_device to_device) {
   if (to.device_type == CAI_DEVICE_CUDA) return to_device;
@@ -107,7 +107,7 @@ void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
 
 namespace {
 
-// The elements first; where that fails, the mask is as it was.
+// The elements first: if that fails, the mask is unchanged.
 void copy_with_mask(const cai_array &from, const cai_array &to, cai_stream *stream) {
   if (!to.mask) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_MASK},

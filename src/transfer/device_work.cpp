@@ -6,7 +6,7 @@
 namespace cai::transfer {
 namespace {
 
-// What the driver takes for the distance of two rows.
+// The largest pitch that the driver accepts.
 constexpr int64_t most_pitch = 0x7FFFFFFF;
 
 void *host_pointer(uint64_t address) noexcept {
@@ -17,7 +17,8 @@ std::size_t size(int64_t bytes) noexcept {
   return static_cast<std::size_t>(bytes);
 }
 
-// Takes the longest axis of which `fits` is true out of the walk; of extent 1 if no axis does.
+// Removes the longest axis for which `fits` returns true from the walk; returns an axis of extent 1
+// if there is none.
 template <class Fits>
 Axis take_longest(Walk &walk, Fits &&fits) {
   int32_t best = -1;
@@ -83,7 +84,7 @@ class Copy {
   driver::CUstream stream_;
 };
 
-// Rows of units: all that one call of the driver's fills.
+// Rows of units, which one call of the driver fills.
 class Fill {
  public:
   Fill(const driver::Driver &cu, driver::CUstream stream) : cu_(cu), stream_(stream) {}
@@ -91,7 +92,7 @@ class Fill {
   // Fills all pieces of the walk with one unit of 1, 2 or 4 bytes.
   void pieces(Walk walk, const unsigned char *value, int64_t unit) const {
     const int64_t run = walk.run;
-    // Of what does not overlap itself, no step is shorter than the run.
+    // The array does not overlap itself, so no step is shorter than the run.
     const Axis rows = take_longest(walk, [](const Axis &axis) { return axis.to <= most_pitch; });
     uint32_t word = 0;
     std::memcpy(&word, value, size(unit));
@@ -124,7 +125,7 @@ int64_t unit_of(const Walk &walk, uint32_t itemsize) noexcept {
   return all % 4 == 0 ? 4 : all % 2 == 0 ? 2 : 1;
 }
 
-// Whether an item is one unit of so many bytes, again and again.
+// Whether an item is a repetition of its first `unit` bytes.
 bool repeats(const unsigned char *item, uint32_t itemsize, int64_t unit) noexcept {
   return std::memcmp(item, item + unit, itemsize - size(unit)) == 0;
 }
@@ -159,7 +160,7 @@ void fill_on_device(const driver::Driver &cu, const Walk &walk, const void *item
   for (int64_t unit = 1; unit <= most; unit *= 2) {
     if (repeats(bytes, itemsize, unit)) return fill.pieces(walk, bytes, unit);
   }
-  // Unit by unit of the item, each through all items.
+  // One unit of the item at a time, in all items.
   Walk units = walk;
   const int64_t items = walk.run / itemsize;
   if (items > 1) units.axes[units.count++] = {items, itemsize, itemsize};

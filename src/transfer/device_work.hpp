@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copying and filling by a GPU: as few calls of the driver as the strides allow.
+// Copies and fills on a GPU, with as few driver calls as the strides allow.
 #pragma once
 
 #include "driver/context.hpp"
@@ -9,15 +9,15 @@ namespace cai::transfer {
 
 // One side of a copy.
 struct Side {
-  bool on_host = false;                 // memory that the driver may know nothing of
-  driver::CUcontext context = nullptr;  // of the GPU whose own it is, if the other side's differs
+  bool on_host = false;                 // host memory that the driver may not know
+  driver::CUcontext context = nullptr;  // the GPU that has the memory, if the other side's differs
 };
 
-// Queues a copy on a stream whose context is current.
+// Queues a copy on a stream whose context must be current.
 void copy_on_device(const driver::Driver &cu, const Walk &walk, const Side &to, const Side &from,
                     driver::CUstream stream);
 
-// Queues the filling with items, likewise.
+// Queues filling with items, likewise.
 void fill_on_device(const driver::Driver &cu, const Walk &walk, const void *item, uint32_t itemsize,
                     driver::CUstream stream);
 

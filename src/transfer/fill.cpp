@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One value for all elements of an array; and the value of one element.
+// Sets all elements of an array to a value, and reads an element.
 #include <cinttypes>
 #include <cstring>
 #include <optional>
@@ -32,7 +32,7 @@ class HostFill final : public HostWork {
   std::vector<unsigned char> item_;
 };
 
-// The stream that was given, of the array's device, or else the thread's current one.
+// The given stream, which must be of the array's device, or else the thread's current one.
 device::HeldStream stream_for(const cai_array &array, cai_stream *given) {
   const cai_device device = device_of(array);
   if (!given) return device::current_stream(device);
@@ -92,7 +92,7 @@ void require_item(const cai_array *array, const void *out) {
 }
 
 void read_item(const cai_array &array, uint64_t address, void *out) {
-  std::optional<memory::Claim> claim;  // others may free it meanwhile
+  std::optional<memory::Claim> claim;  // other threads may free it meanwhile
   if (cai_memory *const memory = memory::memory_under(array))
     claim.emplace(memory::require_live(memory));
   const device::HeldStream stream = stream_for(array, nullptr);
@@ -104,7 +104,7 @@ void read_item(const cai_array &array, uint64_t address, void *out) {
     std::memcpy(out, reinterpret_cast<const void *>(static_cast<uintptr_t>(address)), itemsize);
     return;
   }
-  // The item's bytes, as an array of the host's: the host waits for it.
+  // The item's bytes as a host array, so that the host waits for it.
   std::vector<unsigned char> item(itemsize);
   cai_array target{};
   target.abi_major = CAI_ABI_MAJOR;

@@ -10,7 +10,7 @@ char *pointer_to(uint64_t address) noexcept {
   return reinterpret_cast<char *>(static_cast<uintptr_t>(address));
 }
 
-// Pieces of a size that is known here cost a few instructions each, and no call.
+// Copies pieces of a constant size in a few instructions, without a call.
 template <std::size_t size>
 void copy_items(const Walk &walk) noexcept {
   Walk outer = walk;
@@ -54,7 +54,7 @@ void fill_on_host(const Walk &walk, const void *item, uint32_t itemsize) noexcep
   for_each_piece(walk, [&](uint64_t address, uint64_t) {
     char *const to = pointer_to(address);
     std::memcpy(to, item, itemsize);
-    // What is filled is copied behind itself, twice as much each time.
+    // Copies what is filled behind itself, twice as much each time.
     for (std::size_t done = itemsize; done < run;) {
       const std::size_t more = done < run - done ? done : run - done;
       std::memcpy(to + done, to, more);

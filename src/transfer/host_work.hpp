@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copying and filling by the host itself.
+// Copies and fills on the host.
 #pragma once
 
 #include "transfer/walk.hpp"

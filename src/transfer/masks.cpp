@@ -76,7 +76,7 @@ void MaskCopy::require_pair(const cai_array &from, const cai_array &to) const {
                 Printed(from_.shape, from_.ndim).c_str(), Printed(to_.shape, to_.ndim).c_str());
 }
 
-// Axes of from's mask that are not there, or of extent 1, are repeated.
+// Axes that the mask of `from` lacks, or that have extent 1, are repeated.
 void MaskCopy::broadcast() noexcept {
   const int32_t more = to_.ndim - from_.ndim;
   for (int32_t axis = 0; axis < to_.ndim; ++axis) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Masks in work on arrays: the elements, and the mask, each as an array of its own.
+// Masks in work on arrays: the elements and the mask are each an array.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace cai::transfer {
 
-// The elements alone, the valid ones and the others.
+// The array without its mask.
 cai_array without_mask(const cai_array &array) noexcept;
 
-// What makes two masks a pair to copy between, or one a mask to fill: the mask of `from`, of the
-// shape of `to`'s. Bits become bytes. It points into `from` and `to`, and is not to be moved.
+// Prepares two masks to be copied, or one to be filled: broadcasts the mask of `from` to the shape
+// of `to`'s, and turns bits into bytes. It points into `from` and `to`, and must not be moved.
 class MaskCopy {
  public:
-  // `from` may have no mask: all of `to`'s elements become valid.
+  // `from` may have no mask: then all elements of `to` become valid.
   MaskCopy(const cai_array &from, const cai_array &to);
   MaskCopy(const MaskCopy &) = delete;
   MaskCopy &operator=(const MaskCopy &) = delete;
@@ -23,7 +23,7 @@ class MaskCopy {
   bool fills() const noexcept { return fills_; }
   const cai_array &from() const noexcept { return from_; }
   const cai_array &to() const noexcept { return to_; }
-  // An element that says true.
+  // A mask element that is true.
   const unsigned char *value() const noexcept { return value_.data(); }
 
  private:
@@ -35,7 +35,7 @@ class MaskCopy {
   bool fills_;
   cai_array from_{};
   cai_array to_{};
-  int64_t strides_[CAI_MAX_NDIM];  // of from_, where it is repeated
+  int64_t strides_[CAI_MAX_NDIM];  // of from_, if it is broadcast
   int64_t bytes_ = 0;
   std::vector<unsigned char> value_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way over all elements of one array, or of two of one shape, in as few and as long pieces as
-// the strides allow.
+// Walks all elements of one array, or of two of the same shape, in as few and as long pieces as the
+// strides allow.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace cai::transfer {
 
-// One loop: `extent` steps, of so many bytes on either side.
+// One loop: `extent` steps, with a stride in bytes for either side.
 struct Axis {
   int64_t extent;
   int64_t to;
   int64_t from;
 };
 
-// Pieces of `run` bytes, reached by loops, the outermost first. Strides of `to` are above 0, those
-// of `from` as they come.
+// Pieces of `run` bytes, in nested loops, the outermost first. Strides of `to` are above 0; those
+// of `from` may be any.
 struct Walk {
   uint64_t to;
   uint64_t from;
@@ -30,14 +30,14 @@ struct Walk {
   }
 };
 
-// For valid arrays of one shape and item size, with elements, of which those of `to` do not
-// overlap. Of one array alone: give it twice.
+// For valid arrays of the same shape and item size that have elements; those of `to` must not
+// overlap. For one array, pass it twice.
 Walk walk_over(const cai_array &to, const cai_array &from) noexcept;
 
-// The same where the host finds them.
+// The same with host addresses.
 Walk walk_on_host(const cai_array &to, const cai_array &from);
 
-// Calls `body(to, from)` at the beginning of every piece.
+// Calls `body(to, from)` at the beginning of each piece.
 template <class Body>
 void for_each_piece(const Walk &walk, Body &&body) {
   int64_t at[CAI_MAX_NDIM] = {};
@@ -46,7 +46,7 @@ void for_each_piece(const Walk &walk, Body &&body) {
     body(to, from);
     int32_t axis = walk.count - 1;
     for (; axis >= 0; --axis) {
-      // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): of a valid array there are no more
+      // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): a valid array has no more
       const Axis &loop = walk.axes[axis];
       to += static_cast<uint64_t>(loop.to);
       from += static_cast<uint64_t>(loop.from);

@@ -68,7 +68,7 @@ bool is_write(const Use &use) noexcept {
   return use.access == CAI_ACCESS_WRITE;
 }
 
-// The stream comes after what is pending on the array; for what a GPU does the host waits.
+// The stream comes after what is pending on the array. The host waits for a GPU's work.
 void follow_uses(device::CpuStream &stream, const Use &use) {
   order::HostPoints points;
   order::add_host_work(*use.array, is_write(use), points);
@@ -86,7 +86,7 @@ void keep_use(const order::HostPoint &point, const Use &use) noexcept {
 
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count) {
-  std::optional<memory::Claim> claims[most_used];  // others may free it meanwhile
+  std::optional<memory::Claim> claims[most_used];  // other threads may free it meanwhile
   for (int32_t i = 0; i < count; ++i) {
     if (cai_memory *const memory = memory::memory_under(*uses[i].array))
       claims[i].emplace(memory::require_live(memory));
@@ -137,7 +137,7 @@ void GpuWork::begin() {
   }
 }
 
-// What was queued in part before a failure is in use as well.
+// Work that was queued in part before a failure uses the arrays, too.
 void GpuWork::end(cai_status status) {
   cai_error error;
   const cai_status ended = cai_use_end(&use_, &error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work on arrays, in the order of a stream: what copying, filling and reading have in common.
+// Ordered work on arrays: what copying, filling and reading have in common.
 #pragma once
 
 #include <memory>
@@ -10,25 +10,25 @@
 
 namespace cai::transfer {
 
-// Judges an array that is to be worked on: not by a stranger's rules alone, but also for bits,
-// which no work here is made for. It may have a mask.
+// Validates an array to work on. Rejects bits, too, which this code does not support. The array may
+// have a mask.
 void require_workable(const cai_array *array, const char *name);
 void require_writable(const cai_array &array, const char *name);
 
-// Where an array's memory is: the driver is asked if the array does not say.
+// The device of an array's memory. Asks the driver if the array does not say.
 cai_device device_of(const cai_array &array);
 
 inline bool is_of_host(const cai_array &array) noexcept {
   return array.device_type == CAI_DEVICE_CPU;
 }
 
-// Whether the host may work on it at any time.
+// Whether the host may use it at any time.
 inline bool is_for_host(const cai_array &array) noexcept {
   return is_of_host(array) || array.device_type == CAI_DEVICE_CUDA_HOST;
 }
 
-// Whether a stream is of the device that works on an array, or of the one that its memory was made
-// for; the host works on what is for it.
+// Whether a stream may do the work on an array: it is of the device that does it, or of the device
+// that the memory was made for. The host works on memory for the host.
 bool serves(const cai_stream &stream, const cai_array &array, cai_device its_device) noexcept;
 
 // An array in use by work.
@@ -37,10 +37,10 @@ struct Use {
   uint32_t access;
 };
 
-// So many arrays are worked on at once.
+// The number of arrays that work uses at most.
 inline constexpr int32_t most_used = 2;
 
-// Work of the host's, which holds what it works on: an array may be a copy of the struct.
+// Work on the host. It holds what it uses, since an array may be a copy of the struct.
 class HostWork {
  public:
   HostWork() = default;
@@ -54,29 +54,29 @@ class HostWork {
  private:
   struct HeldOwner {
     cai_owner *owner;
-    cai_memory *memory;  // under it, with a claim; null: none of libcai's
+    cai_memory *memory;  // of libcai's, with a claim; null: other memory
   };
   HeldOwner held_[most_used] = {};
   int count_ = 0;
 };
 
-// Does the work in the order of a CPU's stream, after what is pending on the arrays; their owners
-// keep it. What cannot be held, since the array is borrowed or its owner keeps nothing here, is
-// worked on before the call returns.
+// Does the work in the order of a CPU stream, after what is pending on the arrays; their owners
+// keep it. If an array is borrowed, or its owner keeps nothing here, the work is done before the
+// call returns.
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count);
 
-// Copies the elements of valid arrays that fit each other; sets all of one. Neither has a mask.
+// copy(): copies the elements of valid arrays of fitting shapes. fill(): sets all elements. Neither
+// array has a mask.
 void copy(const cai_array &from, const cai_array &to, cai_stream *given);
 void fill(const cai_array &array, const void *value, cai_stream *given);
 
-// Queues work on a GPU's stream between the beginning and the end of all uses: calls
-// `queue(session, stream)` with the stream's context current. The host waits for it where memory of
-// the host's is among it.
+// Queues work on a GPU stream between the beginning and the end of all uses: calls `queue(session,
+// stream)` with the stream's context current. The host waits for it if an array is in host memory.
 template <class Queue>
 void work_on_gpu(cai_stream &stream, const Use *uses, int32_t count, Queue &&queue);
 
-// ---- How
+// ---- Implementation
 
 // The parts of work_on_gpu().
 class GpuWork {
