@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of libcuda's binary interface that simcuda implements: types, constants and struct
-// layouts, declared here so that building needs no CUDA. tests/driver/check_header.py compares
-// them with CUDA's own header where one is at hand.
+// layouts, declared here so that it builds without CUDA. tests/driver/check_header.py compares them
+// with CUDA's own header, if there is one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ using CUresult = int;
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
 
-// Handles are tokens that no client may look into; they are never dereferenced here either.
+// Handles are opaque tokens, which are never dereferenced, not even here.
 using CUcontext = struct CUctx_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
@@ -482,7 +482,7 @@ struct CUDA_CONDITIONAL_NODE_PARAMS {
   CUcontext ctx;
 };
 
-// What cuGraphAddNode is told: the same for each type, with a context.
+// The parameters of cuGraphAddNode: the same for each type, with a context.
 struct CUgraphNodeParams {
   int type;
   int reserved0[3];
@@ -517,5 +517,5 @@ static_assert(sizeof(CUmemPoolProps) == 88 && sizeof(CUDA_MEMCPY2D) == 128 &&
               sizeof(CUDA_MEMCPY3D) == 200 && sizeof(CUDA_MEMCPY3D_PEER) == 200);
 
 // Exported, and found by simcuda/generate.py: the generated table refers to each of these by name,
-// and a per-thread flavour of each is generated wherever the symbol table has one.
+// and defines a per-thread variant of each if the symbol table has one.
 #define SIM_API extern "C" __attribute__((visibility("default")))

@@ -12,7 +12,7 @@ using namespace simcuda;
 
 namespace {
 
-// Of one channel; 0: a format that is not imitated.
+// The bytes of one channel; 0: a format that simcuda does not support.
 std::size_t channel_bytes(int format) {
   switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -31,7 +31,7 @@ std::size_t channel_bytes(int format) {
   }
 }
 
-// The packed, compressed and planar ones, and those that are normalised.
+// Packed, compressed and planar formats, and normalised ones.
 bool is_other_format(int format) {
   constexpr int ranges[][2] = {{0x50, 0x50}, {0x91, 0xa9}, {0xb0, 0xb5}, {0xc0, 0xcb}};
   return std::any_of(std::begin(ranges), std::end(ranges),
@@ -44,13 +44,13 @@ void check(const CUDA_ARRAY3D_DESCRIPTOR &d) {
   const bool layered = d.Flags & CUDA_ARRAY3D_LAYERED, cube = d.Flags & CUDA_ARRAY3D_CUBEMAP;
   if (!d.Width || (d.NumChannels != 1 && d.NumChannels != 2 && d.NumChannels != 4))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
-  // A depth is one of three dimensions, or the number of layers.
+  // A depth is the third dimension, or the number of layers.
   if ((d.Depth && !d.Height && !layered) || (layered && !d.Depth))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const std::size_t faces = 6;
   if (cube && (d.Width != d.Height || (layered ? d.Depth % faces != 0 : d.Depth != faces)))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
-  const std::size_t most = 1 << 17;  // elements, in any dimension
+  const std::size_t most = 1 << 17;  // elements in each dimension
   if (std::max({d.Width, d.Height, d.Depth}) > most) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!channel_bytes(d.Format) && !is_other_format(d.Format))
     throw Refused{CUDA_ERROR_INVALID_VALUE};

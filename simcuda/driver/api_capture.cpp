@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stream capture as clients see it.
+// The public calls of stream capture.
 
 #include "call.h"
 #include "capture.h"
@@ -14,7 +14,7 @@ int status_of(const Stream &stream) {
                                 : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
 }
 
-// Asking about the legacy stream while a blocking stream captures is refused, and harms nothing.
+// Querying the legacy stream while a blocking stream captures fails, and harms nothing.
 std::shared_ptr<Stream> probed(Session &s, CUstream handle) {
   auto stream = s.stream(handle);
   if (implicit_conflict(*stream)) throw Refused{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
@@ -38,7 +38,7 @@ void get_info(Session &s, CUstream handle, const CaptureInfo &out) {
   if (out.id && active) *out.id = stream->capture->id;
   if (out.graph && active) *out.graph = stream->capture->graph->handle;
   if (!active) return;
-  // The client may look at these until its next call on the stream.
+  // The client may read these until its next call on the stream.
   stream->told_dependencies.clear();
   for (auto &node : stream->capture_tail) stream->told_dependencies.push_back(node->handle);
   stream->told_edges.assign(stream->capture_tail.size(), CUgraphEdgeData{});

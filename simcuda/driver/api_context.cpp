@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts: the primary one of each device, others, and the stack that each thread has of them.
+// Contexts: the primary one of each device, others, and each thread's stack of them.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ void end_primary(Session &s, Device &device) {
   if (device.primary && device.primary->alive) s.driver.tear_down(*device.primary, s.lock);
 }
 
-// As on an H100. They are kept, to be asked for, and nothing is made of them.
+// The values of an H100. They are kept and returned, and have no effect.
 std::size_t default_limit(int limit) {
   switch (limit) {
     case CU_LIMIT_STACK_SIZE:
@@ -48,10 +48,10 @@ std::size_t default_limit(int limit) {
   }
 }
 
-// What becomes of a value that is set.
+// The value that results from setting one.
 std::size_t limit_for(int limit, std::size_t value) {
   const auto whole = [&](std::size_t piece) { return (value + piece - 1) / piece * piece; };
-  default_limit(limit);  // there is such a limit
+  default_limit(limit);  // whether there is such a limit
   switch (limit) {
     case CU_LIMIT_STACK_SIZE:
       return whole(16);
@@ -140,7 +140,7 @@ SIM_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device)
 SIM_API CUresult cuCtxCreate_v3(CUcontext *out, void *affinity, int count, unsigned flags,
                                 CUdevice device) {
   return call(__func__, {out, affinity, count, flags, device}, [&](Session &s) {
-    // A part of a device is to be had from MPS alone.
+    // A part of a device is available through MPS alone.
     if (count != 0) throw Refused{CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY};
     create(s, out, flags, device);
   });
@@ -161,10 +161,10 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
     auto &stack = s.thread.contexts;
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     s.driver.tear_down(*context, s.lock);
-    // Which waits: another thread may have destroyed it meanwhile.
+    // Called after a wait: another thread may have destroyed the object meanwhile.
     if (context->removed) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     context->removed = true;
-    // It is known as destroyed, until its handle recurs.
+    // The handle stays known as destroyed until it is used again.
     if (Settings::get().reuse_handles) s.driver.contexts.remove(handle);
     refuse_lost(s.driver.device(context->device));
   });
@@ -243,7 +243,7 @@ SIM_API CUresult cuCtxSetFlags(unsigned flags) {
   });
 }
 
-// There is no profiler: it is as if none were attached.
+// There is no profiler, so these do nothing.
 SIM_API CUresult cuProfilerStart(void) {
   return call(__func__, {}, [&](Session &s) { s.current(); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies in one, two and three dimensions. What the host waits for follows the "API synchronization
-// behavior" page of the driver API's manual.
+// Copies in one, two and three dimensions. Whether the host waits follows the page "API
+// synchronization behavior" in the manual of the driver API.
 
 #include <cstring>
 
@@ -18,7 +18,7 @@ struct Shape {
   std::size_t width, height = 1, depth = 1;
 };
 
-// One side of a copy: rows at a distance of `pitch`, slices of them at a distance of `slice`.
+// One side of a copy: rows with a pitch, and slices with a slice pitch.
 struct Side {
   Place place;
   std::size_t pitch = 0, slice = 0;
@@ -40,7 +40,7 @@ void copy_rows(const Side &to, const Side &from, const Shape &shape) {
       copy_bytes(to.place, to.row(y, z), from.place, from.row(y, z), shape.width);
 }
 
-// Takes a copy of pageable memory, which the client may change as soon as the call returns.
+// Copies pageable memory into a buffer: the client may change it as soon as the call returns.
 std::shared_ptr<std::vector<std::byte>> stage(const Side &from, const Shape &shape) {
   auto bytes = std::make_shared<std::vector<std::byte>>(shape.width * shape.height * shape.depth);
   std::byte *out = bytes->data();
@@ -50,7 +50,7 @@ std::shared_ptr<std::vector<std::byte>> stage(const Side &from, const Shape &sha
   return bytes;
 }
 
-// What a client would say of a copy without pitches.
+// The client's parameters for a copy without pitches.
 CUDA_MEMCPY3D parameters_of(const Place &to, const Place &from, std::size_t bytes) {
   CUDA_MEMCPY3D p{};
   p.srcMemoryType = from.on_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
@@ -68,10 +68,10 @@ CUDA_MEMCPY3D parameters_of(const Place &to, const Place &from, std::size_t byte
   return p;
 }
 
-// What a copy gets at: the memory that its device can use, or that of the contexts that it names.
+// The memory that a copy uses: what its device can access, or the contexts that it names.
 enum class Reach { of_device, of_contexts };
 
-// With what the client said of it, unless that was no more than two addresses.
+// With the client's parameters, unless they were only two addresses.
 void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, const Side &from,
           const Shape &shape, Host host, const CUDA_MEMCPY3D *given = nullptr,
           Reach reach = Reach::of_device) {
@@ -101,7 +101,7 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
   auto operation = std::make_shared<Operation>();
   operation->what = "copy";
   if (staged) {
-    // The blocking form waits for the stream before it stages; that is all it waits for.
+    // The blocking form waits for the stream before it stages; it does not wait otherwise.
     if (host == Host::waits) s.finish(stream);
     auto bytes = stage(from, shape);
     s.driver.races.host_uses(accesses.front());
@@ -155,7 +155,7 @@ struct SideParameters {
 
 constexpr std::size_t most_pitch = 0x7FFFFFFF;  // attribute 11 of the device
 
-// factor * count + more, where that can be.
+// factor * count + more, if that does not overflow.
 std::size_t sum(std::size_t factor, std::size_t count, std::size_t more) {
   std::size_t product = 0, result = 0;
   if (__builtin_mul_overflow(factor, count, &product) ||
@@ -164,7 +164,7 @@ std::size_t sum(std::size_t factor, std::size_t count, std::size_t more) {
   return result;
 }
 
-// Pitch and height are the array's own.
+// Pitch and height are those of the array.
 Side side_of_array(Session &s, const SideParameters &p, const Shape &shape) {
   const auto array = s.driver.arrays.get(p.array);
   if (sum(1, p.x, shape.width) > array->row || sum(1, p.y, shape.height) > array->rows ||
@@ -182,15 +182,15 @@ Side side_of_array(Session &s, const SideParameters &p, const Shape &shape) {
 Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return {};
   if (p.type == CU_MEMORYTYPE_ARRAY) return side_of_array(s, p, shape);
-  // Without a pitch the rows follow each other, without a height the slices.
+  // Without a pitch the rows are contiguous, and without a height the slices.
   const std::size_t row_end = sum(1, p.x, shape.width), slice_end = sum(1, p.y, shape.height);
   if ((p.pitch && p.pitch < row_end) || (p.height && p.height < slice_end))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   Side side;
   side.pitch = p.pitch ? p.pitch : row_end;
   side.slice = sum(side.pitch, p.height ? p.height : slice_end, 0);
-  // An H100 does not look at this, and with a pitch of 2^64 - 8 it goes upwards, by 8 bytes:
-  // a client that does that finds out here that the manual forbids it.
+  // An H100 does not check this, and with a pitch of 2^64 - 8 it goes upwards, by 8 bytes. simcuda
+  // reports an error, because the manual forbids it.
   if (side.pitch > most_pitch && shape.height > 1) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const std::size_t span =
       sum(shape.depth - 1, side.slice, sum(shape.height - 1, side.pitch, shape.width));
@@ -310,7 +310,7 @@ SIM_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::siz
 SIM_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                               CUcontext from_context, std::size_t bytes) {
   return call(__func__, {to, to_context, from, from_context, bytes}, [&](Session &s) {
-    // Serialised with all the work of the contexts involved, before and after: here, by doing it
+    // Serialised with all work of the contexts involved, before and after: here, by finishing it
     // all.
     for (auto &context : {s.current(), s.context(to_context), s.context(from_context)}) {
       refuse_context_sync(s, *context);
@@ -362,7 +362,8 @@ SIM_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *parameters, CUstr
     const CUDA_MEMCPY3D_PEER &p = required(parameters);
     s.context(p.srcContext);
     s.context(p.dstContext);
-    // The contexts stand where the other struct has reserved words; here the addresses say it all.
+    // This struct has contexts where the other one has reserved words. Here the addresses are
+    // enough.
     CUDA_MEMCPY3D plain;
     static_assert(sizeof plain == sizeof p);
     std::memcpy(static_cast<void *>(&plain), &p, sizeof plain);

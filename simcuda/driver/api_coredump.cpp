@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What clients say of dumps after a fault. It is kept, to be asked for: a fault is reported, and
-// never dumped.
+// Settings for dumps after a fault. They are kept and returned: simcuda reports faults, and never
+// dumps.
 
 #include <cstring>
 
@@ -25,7 +25,7 @@ std::size_t size_of(int attribute) {
   return sizeof(bool);
 }
 
-// As bytes; texts without their end. A driver makes names up once it dumps, and tells of none.
+// As bytes; texts without their terminator. A driver chooses names when it dumps, and returns none.
 std::string default_of(int attribute) {
   if (is_text(attribute)) return {};
   return std::string(size_of(attribute), attribute == CU_COREDUMP_TRIGGER_HOST ? 1 : 0);
@@ -47,7 +47,7 @@ void set(CoredumpSettings &settings, int attribute, const void *value, std::size
   }
 }
 
-// Of the first of these that has been told.
+// The first of these that was set.
 void get(std::initializer_list<const CoredumpSettings *> all, int attribute, void *value,
          std::size_t *size) {
   const std::size_t wanted = size_of(attribute);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices: what they are and what they can do.
+// Devices: their properties.
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +16,8 @@ struct DeviceAttribute {
   int value;
 };
 
-// Those that are not 0: of an H100, save for what is not imitated. Which device it is, is not told.
+// The attributes that are not 0: those of an H100, except for features that simcuda lacks. They do
+// not identify the device.
 constexpr DeviceAttribute device_attributes[] = {
     {1, 1024},                                   // threads of a block
     {2, 1024},        {3, 1024},    {4, 64},     // sizes of a block
@@ -83,7 +84,7 @@ constexpr DeviceAttribute device_attributes[] = {
     {130, 0},         {131, -1},   // no NUMA node of its own
     {142, 1},         {144, 1},    // pools on the host
 };
-// By the versions whose headers have been read; a driver in between is taken for the older one.
+// By the versions whose headers have been read. A driver in between counts as the older one.
 int last_device_attribute() {
   const Settings &settings = Settings::get();
   if (settings.is_since(13000)) return 147;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Events: a record takes the state of a stream, a wait the state of the event at its own call.
+// Events: a record takes the state of a stream, a wait takes the state of the event at that time.
 
 #include "call.h"
 #include "capture.h"
@@ -8,7 +8,7 @@ using namespace simcuda;
 
 namespace {
 
-// For calls that ask about its work.
+// For calls that query the event's work.
 std::shared_ptr<Event> event_of(Session &s, CUevent handle) {
   auto event = s.event(handle);
   refuse_failed(*event->context);
@@ -39,7 +39,7 @@ void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned f
   event->capture_tail.clear();
 }
 
-// Asking about an event that was last recorded in a capture is an error, and ends that capture.
+// Querying an event that was last recorded in a capture is an error, and ends that capture.
 void refuse_captured(Event &event) {
   if (!event.capture) return;
   if (!event.capture->is_active()) throw Refused{CUDA_ERROR_INVALID_VALUE};

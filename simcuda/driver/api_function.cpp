@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions: what they are, what may be asked of them, and how much of the device they take.
+// Functions: their attributes, and the resources of the device that they need.
 
 #include <cstring>
 
@@ -26,7 +26,7 @@ void tell_resident(Session &s, int *count, CUfunction function, int threads, std
   required(count) = static_cast<int>(blocks);
 }
 
-// By the launch's attribute, or by what the kernel requires; 0: it is a launch without clusters.
+// By the launch's attribute, or by what the kernel requires; 0: the launch has no clusters.
 unsigned cluster_blocks(const Function &function, const CUlaunchConfig &c) {
   const unsigned wanted = required_in_cluster(function);
   const unsigned grid[] = {c.gridDimX, c.gridDimY, c.gridDimZ};
@@ -48,8 +48,8 @@ unsigned cluster_blocks(const Function &function, const CUlaunchConfig &c) {
   return blocks;
 }
 
-// Clusters are not executed as such: there are as many as there is room for blocks. On a GPU there
-// may be fewer, since each lies within one of its clusters of multiprocessors.
+// Clusters are not executed as such: there are as many as there is room for blocks. A GPU may have
+// fewer, since each cluster lies within one of its groups of multiprocessors.
 void tell_clusters(Session &s, int *count, CUfunction handle, const CUlaunchConfig *config) {
   required(count);
   const auto &c = required(config);
@@ -64,7 +64,7 @@ void tell_clusters(Session &s, int *count, CUfunction handle, const CUlaunchConf
                             multiprocessors / blocks);
 }
 
-// The largest block of those that keep most threads of a multiprocessor busy.
+// The largest block among those with the most active threads on a multiprocessor.
 void tell_block_size(Session &s, int *least_grid, int *block, CUfunction handle,
                      CUoccupancyB2DSize shared_of, std::size_t shared, int limit) {
   required(least_grid);

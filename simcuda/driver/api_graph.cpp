@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graphs as a whole: making, changing and asking about them.
+// Graphs as a whole: making, changing and querying them.
 
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ std::vector<Edge> edges_of(const Graph &graph) {
   return edges;
 }
 
-// As many as there is room for; the rest of the room is nulls. Without room only the count.
+// As many as fit; the rest of the array is filled with nulls. Without an array, only the count.
 template <class Item, class Get>
 void tell(const std::vector<Item> &items, CUgraphNode *out, std::size_t room, const Get &get) {
   for (std::size_t i = 0; out && i < room; ++i) out[i] = i < items.size() ? get(items[i]) : nullptr;
@@ -67,7 +67,7 @@ void tell_dependents(Session &s, CUgraphNode handle, CUgraphNode *out, CUgraphEd
 
 using Edges = std::vector<std::pair<GraphNodePtr, GraphNodePtr>>;
 
-// Each once, of this graph, and there or not there, as stated.
+// Each must occur once, be of this graph, and exist or not, as stated.
 Edges edges_between(Session &s, const Graph &graph, const CUgraphNode *from, const CUgraphNode *to,
                     std::size_t count, bool there) {
   required(from);
@@ -105,7 +105,7 @@ void remove_dependencies(Session &s, CUgraph handle, const CUgraphNode *from, co
     remove_edge(*before, *after);
 }
 
-// Graphs in the graph beside it, each as a cluster.
+// Draws child graphs beside it, each as a cluster.
 void print(std::FILE *out, const Graph &graph, const char *kind) {
   std::fprintf(out, "%s \"cluster_%p\" {\n", kind, static_cast<const void *>(graph.handle));
   for (auto &node : graph.nodes)

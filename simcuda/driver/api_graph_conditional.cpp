@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What conditional nodes of graphs go by. The nodes are made with all others.
+// The conditions of conditional nodes. The nodes are made with all others.
 
 #include "call.h"
 #include "conditional.h"

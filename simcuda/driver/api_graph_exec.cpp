@@ -17,7 +17,7 @@ CUgraphNode handle_of(const GraphNodePtr &node) {
   return node ? node->handle : nullptr;
 }
 
-// There is nothing to bring to the device: it takes its place in the order, and no more.
+// Nothing needs to be uploaded: this only takes its place in the order.
 void upload(Session &s, GraphExec &exec, CUstream handle) {
   auto stream = s.stream(handle);
   refuse_capturing(*stream);
@@ -60,7 +60,7 @@ SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph,
     auto &p = required(parameters);
     const Unfit found = unfit(*graph_of(s, graph), p.flags);
     p.hErrNode_out = handle_of(found.node);
-    // If there is nothing else to say, the call's own result describes an error.
+    // If nothing more is known, the call's own result describes the error.
     p.result_out = found.result ? found.result : CUDA_GRAPH_INSTANTIATE_ERROR;
     instantiate(s, out, graph, p.flags);
     if (p.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) upload(s, *exec_of(s, *out), p.hUploadStream);

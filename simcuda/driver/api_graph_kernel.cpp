@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernel nodes of graphs, and what they and executable graphs are told to do instead.
+// Kernel nodes of graphs, and changes to them in graphs and executable graphs.
 
 #include "call.h"
 #include "capture.h"
@@ -64,7 +64,7 @@ GraphNodePtr kernel_node(Session &s, CUgraphNode handle) {
   return node;
 }
 
-// The pointers to the arguments are good until the node is told otherwise, or goes.
+// The pointers to the arguments stay valid until the node is changed or destroyed.
 void tell(const KernelLaunch &launch, CUDA_KERNEL_NODE_PARAMS_v1 &out) {
   const LaunchShape &shape = launch.shape;
   out = {launch.handle,  shape.grid[0],  shape.grid[1],      shape.grid[2], shape.block[0],
@@ -83,7 +83,7 @@ void tell(const KernelLaunch &launch, CUDA_KERNEL_NODE_PARAMS_v2 &out) {
   out.func = nullptr;
 }
 
-// The node's context stays, unless another one is named; so does that it is cooperative.
+// The node's context stays, unless another one is named. It also stays cooperative.
 template <class Parameters>
 NodeWorkPtr new_work(Session &s, const KernelLaunch &before, const Parameters *parameters) {
   const auto &p = required(parameters);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What devices hold for the memory of graphs.
+// The memory that devices hold for graphs.
 
 #include "call.h"
 #include "graph.h"
@@ -18,7 +18,7 @@ SIM_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, vo
   });
 }
 
-// The high marks alone can be set, and to 0 alone: they begin anew.
+// Only the high marks can be set, and only to 0, which resets them.
 SIM_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, int attribute, void *value) {
   return call(__func__, {device, attribute, value}, [&](Session &s) {
     Device &d = s.driver.device(device);

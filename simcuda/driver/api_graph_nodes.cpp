@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes made one by one. Those of kernels are in api_graph_kernel.cpp.
+// Nodes that are made one by one. Those of kernels are in api_graph_kernel.cpp.
 
 #include "call.h"
 #include "conditional.h"
@@ -9,14 +9,14 @@ using namespace simcuda;
 
 namespace {
 
-// Where a node is to be.
+// The graph and the dependencies of a new node.
 struct Place {
   CUgraph graph;
   const CUgraphNode *dependencies;
   std::size_t count;
 };
 
-// Where a graph's own memory is filled, the current context is not enough; for a copy it is.
+// To fill a graph's own memory, the current context is not enough; to copy it, it is.
 NodeWorkPtr in_context(CUcontext handle, NodeWorkPtr work) {
   for (auto &access : work->accesses)
     if (!handle && access.allocation && access.allocation->of_graph)

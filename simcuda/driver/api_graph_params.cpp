@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nodes do, asked for and told anew, in graphs and in executable ones; save kernels, which are
-// in api_graph_kernel.cpp, but for what is the same for all types.
+// Parameters of nodes, read and changed, in graphs and executable graphs. Those of kernels are in
+// api_graph_kernel.cpp; what all types have in common is here.
 
 #include "call.h"
 #include "graph_work.h"
@@ -42,7 +42,7 @@ Target target(Session &s, CUgraphExec exec_handle, CUgraphNode handle, int type)
   return {node, exec, step->second};
 }
 
-// The context that is named, or that of before.
+// The context that is named, or the former one.
 std::shared_ptr<Context> context_of(Session &s, const Target &target, CUcontext handle) {
   return handle ? s.context(handle) : target.work()->parameters->context;
 }
@@ -97,7 +97,7 @@ void tell_event(Session &s, CUgraphNode node, int type, CUevent *out) {
   required(out) = node_of_type(s, node, type)->event->handle;
 }
 
-// Copies, memset and kernels can be left out of launches.
+// Copies, memsets and kernels can be disabled in launches.
 Target switched(Session &s, CUgraphExec exec, CUgraphNode node) {
   const int type = node_of(s, node)->type;
   if (type > CU_GRAPH_NODE_TYPE_MEMSET) throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -121,7 +121,7 @@ SIM_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAM
               [&](Session &s) { tell(s, node, CU_GRAPH_NODE_TYPE_HOST, out); });
 }
 
-// The descriptions of access are good as long as the node.
+// The access descriptions stay valid as long as the node.
 SIM_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *out) {
   return call(__func__, {node, out}, [&](Session &s) {
     tell(s, node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, out);
@@ -146,7 +146,7 @@ SIM_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event) 
               [&](Session &s) { tell_event(s, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event); });
 }
 
-// It is the node's: what becomes of it becomes of the node.
+// It belongs to the node, and is destroyed with it.
 SIM_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out) {
   return call(__func__, {node, out}, [&](Session &s) {
     required(out) = node_of_type(s, node, CU_GRAPH_NODE_TYPE_GRAPH)->child->handle;

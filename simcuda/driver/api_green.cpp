@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Green contexts, the resources that they are made of, and events of whole contexts.
+// Green contexts, the resources that they are made from, and events of whole contexts.
 
 #include "green.h"
 
@@ -15,9 +15,9 @@ namespace {
 
 constexpr unsigned multiprocessors = 132;  // attribute 16 of the device
 constexpr unsigned smallest_part = 8, part_alignment = 8;
-constexpr unsigned smallest_alone = 2;  // without multiprocessors that belong together
+constexpr unsigned smallest_alone = 2;  // without grouped multiprocessors
 
-// Where a resource comes from, in the bytes that are the driver's own.
+// The source of a resource, in the bytes reserved for the driver.
 struct Origin {
   std::uint32_t mark, split;
   std::int32_t device;
@@ -56,7 +56,7 @@ void tell(CUdevResource *out, const CUdevResource &resource, int type) {
   *out = resource;
 }
 
-// Only what these functions have given out.
+// Only resources that these functions have returned.
 Origin checked(const CUdevResource &resource) {
   if (resource.type != CU_DEV_RESOURCE_TYPE_SM) throw Refused{CUDA_ERROR_INVALID_RESOURCE_TYPE};
   const Origin origin = origin_of(resource);
@@ -69,8 +69,7 @@ void split(CUdevResource *result, unsigned *groups, const CUdevResource *input,
   required(groups);
   const Origin origin = checked(required(input));
   const unsigned available = sm_of(*input).smCount;
-  // A part cannot be split again: first it must be a green context's. Of the flags, those that
-  // there are not are not looked at.
+  // A part cannot be split again until it belongs to a green context. Undefined flags are ignored.
   if (least > available || origin.split) throw Refused{CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION};
   const bool alone = flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING;
   const unsigned alignment = alone ? smallest_alone : part_alignment;
@@ -91,7 +90,7 @@ void split(CUdevResource *result, unsigned *groups, const CUdevResource *input,
   *groups = count;
 }
 
-// The resources of one descriptor are one resource from here on.
+// The resources of one descriptor count as one resource from here on.
 CUdevResource joined(const CUdevResource *resources, unsigned count) {
   if (!count) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const Origin first = checked(required(resources));
@@ -154,7 +153,7 @@ void record(Session &s, const std::shared_ptr<Context> &context, CUevent handle)
   if (event->context != owner_of(context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   refuse_context_sync(s, *context);
   const auto chosen = [&](const Context &other) { return other.is_within(*context); };
-  // Of destroyed streams, too, and of what is done already.
+  // Includes destroyed streams, and completed work.
   event->recorded = submit_alone(s, context, "event record", s.driver.schedule.pending_of(chosen),
                                  s.driver.races.reached(chosen), [&](auto &operation) {
                                    if (event->share)

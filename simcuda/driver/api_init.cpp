@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Start, version, error names, and finding functions by name.
+// Initialisation, the version, error names, and finding functions by name.
 
 #include <cstring>
 
@@ -91,7 +91,7 @@ SIM_API CUresult cuGetProcAddress(const char *name, void **function, int version
   return call_without_driver(__func__, {name, function, version, flags}, [&] {
     int status = 0;
     void *found = nullptr;
-    required(function);  // which stays as it is, where there is none
+    required(function);  // unchanged if there is none
     const CUresult result = get_proc_address(name, &found, version, flags, status);
     if (result != CUDA_SUCCESS) return result;
     if (status != CU_GET_PROC_ADDRESS_SUCCESS) return CUDA_ERROR_NOT_FOUND;

@@ -15,7 +15,7 @@ using namespace simcuda;
 
 namespace {
 
-// Closes a file when it is not needed any more.
+// Closes a file that is no longer needed.
 class File {
  public:
   explicit File(int number) : number_(number) {}
@@ -45,7 +45,7 @@ void write_ticket(Handle &handle, const Ticket &ticket) {
   std::memcpy(&handle, &ticket, sizeof ticket);
 }
 
-// The ordinal, in this process, of a device as the machine counts; it may not be visible here.
+// The ordinal in this process of a device by the machine's number. It may not be visible here.
 int ordinal_of(const Driver &driver, int physical, CUresult otherwise) {
   for (auto &device : driver.devices)
     if (device.physical == physical) return device.ordinal;
@@ -60,7 +60,7 @@ void offer(Session &s, Allocation &allocation) {
                                         s.driver.device(allocation.device).physical, pool);
 }
 
-// Maps what another process shares, as memory of a context or of an imported pool.
+// Maps another process's memory as memory of a context, or of an imported pool.
 AllocationPtr import(Session &s, const std::shared_ptr<MemoryShare> &share,
                      const std::shared_ptr<Context> &context, CUresult gone) {
   const int device = ordinal_of(s.driver, share->slot->device, CUDA_ERROR_MAP_FAILED);
@@ -112,7 +112,7 @@ SIM_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) 
   return call(__func__, {handle, pointer}, [&](Session &s) {
     required(handle);
     s.current();
-    // An address inside means the whole.
+    // An address within the memory stands for all of it.
     auto allocation = s.driver.memory.find(pointer);
     if (!allocation || allocation->kind != Allocation::Kind::device || allocation->pool ||
         allocation->mapping || allocation->of_graph || allocation->imported ||
@@ -139,7 +139,7 @@ SIM_API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     Import &import = *s.driver.ipc.find_import(*allocation->share, context.get());
     if (import.opened == 1) s.finish_device(context->device);
-    // Meanwhile another thread may have closed it, or opened it once more.
+    // Meanwhile another thread may have closed it, or opened it again.
     if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};
     if (--import.opened) return;
     s.driver.races.host_frees(*allocation);
@@ -184,7 +184,7 @@ SIM_API CUresult cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle
     File file(memfd_create("simcuda-pool", MFD_CLOEXEC));
     if (file.number() < 0 || write(file.number(), &ticket, sizeof ticket) != sizeof ticket)
       throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
-    const int number = file.let_go();  // the client's to close
+    const int number = file.let_go();  // the client must close it
     std::memcpy(out, &number, sizeof number);
   });
 }

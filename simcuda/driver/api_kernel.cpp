@@ -12,10 +12,10 @@ using namespace simcuda;
 
 namespace {
 
-// Attributes that change no order: priorities, caches, memory domains.
+// Attributes that do not affect order: priorities, caches, memory domains.
 constexpr int harmless_attributes[] = {0, 1, 4, 5, 8, 9, 10, 11, 14};
 
-// Whether it is cooperative.
+// Whether the launch is cooperative.
 bool check_attributes(const CUlaunchConfig &config) {
   bool cooperative = false;
   if (config.numAttrs) required(config.attrs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Libraries, which are in all contexts, and their kernels.
+// Libraries, which exist in all contexts, and their kernels.
 
 #include "call.h"
 #include "capture.h"
@@ -21,7 +21,7 @@ CUkernel handle_of(const Function &kernel) {
   return reinterpret_cast<CUkernel>(kernel.handle);
 }
 
-// Options of a library say how long its bytes stay, and change nothing here.
+// The options say how long the library's bytes stay valid. They have no effect here.
 void check_options(const int *options, void **values, unsigned count) {
   const int last = 1;
   if (count && (!options || !values)) throw Refused{CUDA_ERROR_INVALID_VALUE};

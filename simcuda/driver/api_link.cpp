@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The driver's linker, of PTX. What it makes is an image that modules and libraries are loaded
-// from.
+// The driver's linker of PTX. It makes an image from which modules and libraries are loaded.
 
 #include "call.h"
 #include "image.h"
@@ -76,7 +75,7 @@ SIM_API CUresult cuLinkComplete(CUlinkState handle, void **image, std::size_t *s
     }
     state->image = linked_image(state->texts);
     *image = state->image.data();
-    if (size) *size = state->image.size() + 1;  // with the zero behind it
+    if (size) *size = state->image.size() + 1;  // with the terminating zero
   });
 }
 

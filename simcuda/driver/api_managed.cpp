@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hints about managed memory. It is where everybody can reach it already: they are kept, to be
-// asked for, and no more; those about a part of an allocation are about all of it.
+// Hints about managed memory. All devices can access it anyway, so hints are only kept and
+// returned. A hint about a part of an allocation applies to all of it.
 
 #include <algorithm>
 #include <cstring>
@@ -40,7 +40,7 @@ void prefetch(Session &s, CUdeviceptr pointer, std::size_t bytes, const CUmemLoc
   allocation.prefetched = location;
 }
 
-// Ranges of managed memory, and where each of them is to go.
+// Ranges of managed memory, and the location of each.
 struct Batch {
   const CUdeviceptr *pointers;
   const std::size_t *sizes;
@@ -48,7 +48,7 @@ struct Batch {
   unsigned long long flags;
   CUstream stream;
   const CUmemLocation *places = nullptr;
-  const std::size_t *first_of_place = nullptr;  // of the ranges that go there
+  const std::size_t *first_of_place = nullptr;  // of the ranges for that location
   std::size_t place_count = 0;
 };
 
@@ -73,7 +73,8 @@ void submit_batch(Session &s, const Batch &batch, bool discards, bool prefetches
         throw Refused{CUDA_ERROR_INVALID_VALUE};
     }
   }
-  // What is discarded may be anything, so that a read of it shows, whether it races or not.
+  // Discarded memory may hold anything, so it is poisoned: a read of it shows, with or without a
+  // race.
   std::vector<Access> accesses;
   for (std::size_t i = 0; discards && i < batch.count; ++i)
     accesses.push_back({ranges[i].allocation, ranges[i].address, batch.sizes[i], true});
@@ -84,8 +85,8 @@ void submit_batch(Session &s, const Batch &batch, bool discards, bool prefetches
         if (!ranges[i].allocation->dead) std::memset(ranges[i].bytes, fresh_poison, sizes[i]);
     };
   s.submit(stream, discards ? "discard" : "prefetch", std::move(accesses), std::move(discard));
-  // Where two places begin with the same range the first one gets it: an H200 does not give it to
-  // the last one.
+  // If two locations begin with the same range, the first one gets it. On an H200, the last one
+  // does not get it either.
   for (std::size_t i = 0, place = 0; prefetches && i < batch.count; ++i) {
     if (i && place + 1 < batch.place_count && i >= batch.first_of_place[place + 1]) ++place;
     ranges[i].allocation->prefetched = batch.places[place];

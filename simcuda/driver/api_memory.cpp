@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocations: device, managed and host memory, and what is known of an address.
+// Allocations of device, managed and host memory, and queries of addresses.
 
 #include "call.h"
 #include "capture.h"
@@ -23,14 +23,14 @@ AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsi
 }
 
 void allocate_host(Session &s, void **out, std::size_t size, unsigned flags) {
-  required(out) = nullptr;  // which it stays, where there is no room
+  required(out) = nullptr;  // kept if there is no room
   if (flags &
       ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   *out = reinterpret_cast<void *>(allocate(s, Allocation::Kind::host, size, flags)->address);
 }
 
-// After a wait, in which another thread may have freed it.
+// Called after a wait, in which another thread may have freed it.
 void end(Session &s, Allocation &allocation, CUresult gone) {
   if (allocation.dead) throw Refused{gone};
   s.driver.races.host_frees(allocation);
@@ -48,7 +48,7 @@ AllocationPtr host_allocation(Session &s, const void *pointer) {
 
 SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *out, std::size_t bytes) {
   return call(__func__, {out, bytes}, [&](Session &s) {
-    required(out) = 0;  // which it stays, where there is no room
+    required(out) = 0;  // kept if there is no room
     *out = allocate(s, Allocation::Kind::device, bytes, 0)->address;
   });
 }
@@ -81,7 +81,7 @@ SIM_API CUresult cuMemAllocManaged(CUdeviceptr *out, std::size_t bytes, unsigned
 SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return call(__func__, {pointer}, [&](Session &s) {
     refuse_unsafe(s);
-    if (!s.thread.contexts.empty()) s.current();  // none need be
+    if (!s.thread.contexts.empty()) s.current();  // there may be none
     if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
     const bool streams = allocation && (allocation->pool || allocation->of_graph);
@@ -93,7 +93,7 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
       free_graph_memory(s, s.stream(nullptr), allocation);
       return;
     }
-    // Memory of a pool is not waited for (cuMemFree, cuda.h): that is the caller's business.
+    // Freeing memory of a pool does not wait (cuMemFree, cuda.h): the caller must.
     if (!allocation->pool) s.finish_device(allocation->device);
     end(s, *allocation, CUDA_ERROR_INVALID_VALUE);
   });
@@ -132,7 +132,7 @@ SIM_API CUresult cuMemHostRegister_v2(void *pointer, std::size_t bytes, unsigned
     if (flags & io_memory) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     if (s.driver.memory.overlaps(address_of(pointer), bytes))
       throw Refused{CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED};
-    s.driver.memory.place(address_of(pointer), bytes);  // not an address of the driver's own
+    s.driver.memory.place(address_of(pointer), bytes);  // not an address of the driver
     s.driver.memory.register_host(pointer, bytes, context->device, flags)->context =
         owner_of(context);
   });
@@ -150,8 +150,8 @@ SIM_API CUresult cuMemHostUnregister(void *pointer) {
       throw Refused{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
     refuse_lost(s.driver, *allocation);
     s.finish_device(allocation->device);
-    // From here on it is the client's alone, which may unmap it: other devices' kernels, too, are
-    // done with it.
+    // From here on it is the client's alone, which may unmap it. So kernels of other devices have
+    // finished with it, too.
     s.driver.schedule.finish_uses_of(*allocation, s.lock);
     end(s, *allocation, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memset. The blocking forms wait only where the host could look: in host and managed memory.
+// Memset. The blocking forms wait only for memory that the host can read: host and managed memory.
 
 #include "call.h"
 #include "capture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Modules: loading them, and what is found in them by name.
+// Modules: loading them, and finding functions and variables by name.
 
 #include "call.h"
 #include "capture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cuPointerGetAttribute and its plural.
+// cuPointerGetAttribute and cuPointerGetAttributes.
 
 #include <cstring>
 
@@ -13,10 +13,10 @@ namespace {
 struct Value {
   std::uint64_t bits = 0;
   unsigned width = 4;
-  bool known = true;  // whether the singular form answers at all
+  bool known = true;  // whether the singular form supports it
 };
 
-// For no allocation: the nulls that the plural form gives for a foreign pointer.
+// For no allocation: the zeros that the plural form returns for an unknown pointer.
 Value attribute_value(const Allocation *a, std::uintptr_t pointer, int attribute) {
   using Kind = Allocation::Kind;
   const bool by_alias = a && a->alias && pointer - a->alias < a->size;

@@ -24,7 +24,7 @@ bool is_on_host(const CUmemLocation &location) {
          location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
-// Places on the host, of which there is one, came with CUDA 12.
+// Host locations, of which there is one, came with CUDA 12.
 void check_place(Session &s, const CUmemLocation &location,
                  CUresult if_no_place = CUDA_ERROR_INVALID_VALUE) {
   if (is_on_host(location) && Settings::get().is_since(12000)) {
@@ -36,13 +36,13 @@ void check_place(Session &s, const CUmemLocation &location,
   s.driver.device(location.id);
 }
 
-// The pools of a place from which memory of a type is allocated.
+// The pools of a location from which memory of a type is allocated.
 std::pair<std::shared_ptr<Pool> &, std::shared_ptr<Pool> &> pools_at(Session &s,
                                                                      CUmemLocation location,
                                                                      int type) {
   const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
   if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  // Managed memory need not prefer any place.
+  // Managed memory need not prefer any location.
   const bool nowhere = location.type == CU_MEM_LOCATION_TYPE_INVALID;
   if (nowhere && !managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!nowhere) check_place(s, location, CUDA_ERROR_NOT_SUPPORTED);
@@ -72,11 +72,11 @@ void set_pool(Session &s, const CUmemLocation &location, int type, CUmemoryPool 
 
 void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared_ptr<Pool> pool,
                     CUstream handle) {
-  required(out) = 0;  // which it stays, where there is no room
+  required(out) = 0;  // kept if there is no room
   auto stream = s.stream(handle);
   if (!pool) pool = s.driver.device(stream->context->device).current_pool;
   if (pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (!bytes) return;  // which is at 0, and can be freed there
+  if (!bytes) return;  // it is at 0, and can be freed there
   if (stream->capture) {
     *out = capture_allocation(s, *stream, *pool, bytes);
     return;
@@ -99,7 +99,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
             : s.driver.memory.allocate(pool->kind, pool->device, bytes, 0);
   allocation->pool = pool;
   charge(s.driver, *allocation);
-  // The memory is the stream's from here on: what anybody wrote before is gone.
+  // The memory belongs to the stream from here on: earlier writes no longer count.
   Access whole{allocation, allocation->address, bytes, true};
   whole.life = Access::Life::begins;
   operation->accesses = {whole};
@@ -112,7 +112,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   *out = allocation->address;
 }
 
-// Whether the pool keeps the address of what is freed in a stream.
+// Whether the pool keeps the address of memory that a stream frees.
 bool hands_out_again(const Allocation &allocation) {
   return allocation.pool && !allocation.pool->destroyed && !allocation.imported;
 }
@@ -181,7 +181,7 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     auto freed = s.submit(
         stream, "free", {whole},
         [driver, allocation] {
-          if (allocation->dead) return;  // its context went first
+          if (allocation->dead) return;  // its context was destroyed first
           discharge(*driver, *allocation);
           driver->memory.free(*allocation, hands_out_again(*allocation)
                                                ? Memory::Address::kept
@@ -222,14 +222,14 @@ SIM_API CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto pool = pool_of(s, handle);
     if (pool->is_default) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    // What was allocated from it lives on until it is freed.
+    // Memory allocated from it stays until it is freed.
     for (auto &device : s.driver.devices)
       if (device.current_pool == pool) device.current_pool = device.default_pool;
     for (auto &[place, pools] : s.driver.other_pools)
       if (pools.second == pool) pools.second = pools.first;
     s.driver.pools.remove(handle);
     drop_blocks(s.driver, *pool);
-    pool->free_blocks.clear();  // what is being freed still will be
+    pool->free_blocks.clear();  // pending frees will do it
     pool->free_count = 0;
     pool->destroyed = true;
     pool->share = nullptr;
@@ -273,7 +273,7 @@ SIM_API CUresult cuMemPoolTrimTo(CUmemoryPool handle, std::size_t keep) {
   return call(__func__, {handle, keep}, [&](Session &s) {
     auto pool = pool_of(s, handle);
     trim(s.driver, *pool, keep);
-    drop_blocks(s.driver, *pool);  // what is given back to the device has no address any more
+    drop_blocks(s.driver, *pool);  // memory returned to the device has no address any more
   });
 }
 

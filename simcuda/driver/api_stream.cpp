@@ -30,7 +30,7 @@ void submit_host_function(Session &s, CUstream handle, const char *what,
   s.submit(stream, std::move(operation));
 }
 
-// For calls that crash a real driver then.
+// For calls that then crash a real driver.
 void note_context_gone(Session &s, CUstream handle) {
   if (s.driver.streams.went_with_context(handle))
     s.note_stale("stream", reinterpret_cast<std::uintptr_t>(handle));
@@ -58,12 +58,12 @@ SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
     note_context_gone(s, handle);
     auto stream = s.made_stream(handle);  // the default streams cannot be destroyed
     leave_capture(stream);
-    // Its work still runs; nothing waits for it here.
+    // Its work still runs. Nothing waits for it here.
     stream->destroyed = true;
     s.driver.races.retire(*stream);
     s.driver.streams.remove(handle);
     refuse_lost(s.driver.device(stream->context->device));
-    // A green context's, which ended first.
+    // A stream of a green context that was destroyed first.
     if (!stream->context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
   });
 }
@@ -106,7 +106,7 @@ SIM_API CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *
   });
 }
 
-// These three end a capture, unlike those of the context and the priority.
+// These three end a capture, unlike the queries of the context and the priority.
 SIM_API CUresult cuStreamGetDevice(CUstream handle, CUdevice *device) {
   return call(__func__, {handle, device},
               [&](Session &s) { required(device) = outside_captures(s, handle)->context->device; });
@@ -134,7 +134,7 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
         flags != CU_MEM_ATTACH_SINGLE)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    // Of the legacy stream by its own name, a single attachment is taken.
+    // The legacy stream accepts only a single attachment by this name.
     if (flags == CU_MEM_ATTACH_SINGLE && !handle && stream->kind == Stream::Kind::legacy)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     const auto allocation = s.driver.memory.device_place(pointer, length).allocation;
@@ -159,7 +159,7 @@ SIM_API CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function,
   return call(__func__, {handle, reinterpret_cast<void *>(function), data, flags}, [&](Session &s) {
     if (!function || flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto stream = s.stream(handle);
-    refuse_capturing(*stream);  // has no form as a graph node
+    refuse_capturing(*stream);  // cannot be a graph node
     const auto context = owner_of(stream->context);
     submit_host_function(
         s, handle, "callback", [=] { function(handle, context->error, data); }, true);

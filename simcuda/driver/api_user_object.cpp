@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// User objects: something of the client's that lives as long as graphs need it.
+// User objects: objects of the client that live as long as graphs need them.
 
 #include <climits>
 
@@ -18,8 +18,8 @@ void check_count(unsigned count) {
   if (count == 0 || count > INT_MAX) throw Refused{CUDA_ERROR_INVALID_VALUE};
 }
 
-// It cannot be told which caller: all of them own these together. A driver does not look how many
-// there are: releasing more than there are is refused here.
+// All callers own the references together, so it is unknown whose one is. A driver does not check
+// how many there are. simcuda reports that a caller releases more than there are.
 void take_from_callers(UserObject &object, unsigned count) {
   if (object.of_callers < count) throw Refused{CUDA_ERROR_INVALID_VALUE};
   object.of_callers -= count;
@@ -74,7 +74,7 @@ SIM_API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, un
   return call(__func__, {graph, handle, count}, [&](Session &s) {
     check_count(count);
     auto owner = s.driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE);
-    // A driver takes this, too, and the object may be gone too early.
+    // A driver accepts this, too, and the object may be destroyed too early.
     if (!owner->user_objects->remove(object_of(s, handle), count, s.thread))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Virtual memory management: reserving addresses, making memory, mapping the one at the other.
+// Virtual memory management: reserving addresses, creating memory, and mapping it.
 
 #include <cstring>
 
@@ -42,7 +42,7 @@ void end_if_unused(Session &s, PhysicalMemory &physical) {
   s.driver.physical_memory.remove(physical.handle);
 }
 
-// What is mapped from one address up to another, each mapping whole and without a gap.
+// The mappings from one address to another, each whole and without a gap.
 std::vector<AllocationPtr> mapped(Session &s, CUdeviceptr address, std::size_t size) {
   std::vector<AllocationPtr> found;
   std::size_t done = 0;
@@ -63,7 +63,7 @@ AllocationPtr mapping_at(Session &s, CUdeviceptr address) {
   return allocation;
 }
 
-// The reservation in which all of it lies.
+// The reservation that contains all of it.
 const auto &reservation_of(Session &s, CUdeviceptr address, std::size_t size) {
   const auto next = s.driver.reservations.upper_bound(address);
   if (next == s.driver.reservations.begin()) throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -83,7 +83,7 @@ void check_size(std::size_t size) {
 SIM_API CUresult cuMemGetAllocationGranularity(std::size_t *out,
                                                const CUmemAllocationProp *properties, int option) {
   return call(__func__, {out, properties, option}, [&](Session &) {
-    required(properties);  // it is the same for all memory, of whatever kind and place
+    required(properties);  // the same for all memory, of any kind and location
     if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -175,15 +175,15 @@ SIM_API CUresult cuMemMap(CUdeviceptr address, std::size_t size, std::size_t off
     allocation->mapping->physical = physical;
     allocation->mapping->reserved = begin;
     allocation->mapping->reserved_size = reserved.size;
-    // The same bytes by several addresses have one past.
+    // The same bytes have the same history at all their addresses.
     if (!physical->history) physical->history = s.driver.races.history_of(*allocation);
     allocation->history = physical->history;
     ++physical->mappings;
   });
 }
 
-// Nothing waits here for work that still uses the memory: the client must. Where nothing is
-// mapped there is nothing to do.
+// Does not wait for what still uses the memory: the client must. If nothing is mapped there is
+// nothing to do.
 SIM_API CUresult cuMemUnmap(CUdeviceptr address, std::size_t size) {
   return call(__func__, {address, size}, [&](Session &s) {
     reservation_of(s, address, size);

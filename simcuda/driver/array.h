@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA arrays: memory of a device without an address, laid out here row by row.
+// CUDA arrays: memory of a device without an address, stored here row by row.
 #pragma once
 
 #include "objects.h"

@@ -23,16 +23,16 @@ namespace simcuda {
 
 struct Entry {
   struct Fault {
-    std::uint64_t remaining;  // calls until it strikes; 1 is the next
+    std::uint64_t remaining;  // calls until it takes effect; 1 is the next call
     CUresult result;
-    std::uint64_t stated = 0;  // that many by the environment
+    std::uint64_t stated = 0;  // the number set by the environment
   };
 
   std::string_view base;
-  bool is_reported = false;  // where it is called from, if there is a race
+  bool is_reported = false;  // the call site, for a report of a race
   bool loads = false;        // a program that calls nothing else has only loaded the driver
   std::atomic<std::uint64_t> calls{0};
-  std::atomic<bool> missed{false};  // it is not implemented, and the client has been told
+  std::atomic<bool> missed{false};  // not implemented, and the client was told
   std::vector<Fault> faults;
 };
 
@@ -40,8 +40,7 @@ namespace {
 
 std::atomic<std::uint64_t> unsupported_calls{0};
 
-// Faults and counters have a lock of their own: it is held for a moment only, before the
-// simulator's.
+// Faults and counters have a lock of their own. It is held briefly, before the simulator's.
 std::mutex &entries_mutex() {
   static auto *mutex = new std::mutex;
   return *mutex;
@@ -83,8 +82,8 @@ void read_faults(const Entries &entries) {
   }
 }
 
-// Calls that give work, and that make or end what is worked with. To look where they come from
-// takes longer than most calls: those that ask and wait, perhaps in a loop, are spared it.
+// Calls that submit work, or create or destroy objects. To find the call site takes longer than
+// most calls. So calls that query or wait, perhaps in a loop, do not do it.
 bool is_reported(std::string_view base) {
   constexpr std::string_view beginnings[] = {
       "cuArray",        "cuCtxDestroy",        "cuDevicePrimaryCtx",
@@ -138,7 +137,7 @@ int log_file() {
   return file;
 }
 
-// One write for each line: lines of several threads, or processes, do not mix.
+// One write for each line, so that lines of several threads or processes are not mixed.
 void log_line(const std::string &line) {
   [[maybe_unused]] auto written = write(log_file(), line.data(), line.size());
 }
@@ -146,9 +145,9 @@ void log_line(const std::string &line) {
 void keep_site(bool is_wanted) {
   Site site = 0;
   try {
-    // Python may run something meanwhile that calls the driver, too.
+    // Python may meanwhile run code that calls the driver, too.
     if (is_wanted) site = find_call_site();
-  } catch (const std::exception &) {  // no memory: the call is worth more than its place
+  } catch (const std::exception &) {  // no memory: the call goes on without its site
   }
   thread_state().site = site;
 }
@@ -173,7 +172,7 @@ const char *base_name(const Entry &entry) {
 CUresult admit(Entry &entry, bool needs_driver) {
   entry.calls.fetch_add(1, std::memory_order_relaxed);
   if (process_is_ending()) return CUDA_ERROR_DEINITIALIZED;
-  // Without a lock, which a thread that is not here any more may have held.
+  // Without a lock, which a thread that does not exist here any more may hold.
   if (process_was_forked()) return needs_driver ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
   if (!entry.loads) tally().calls.fetch_add(1, std::memory_order_relaxed);
   bool lose = false;
@@ -240,7 +239,7 @@ void read_call_settings() {
 
 void note_unsupported(const char *symbol) {
   if (Settings::get().enabled && !entry_of_symbol(symbol).missed.exchange(true)) {
-    // Whatever loads the runtime asks for its tables, and most programs use nothing of it.
+    // Any program that loads the runtime asks for its tables, and most use nothing of them.
     if (std::strcmp(symbol, "cuGetExportTable") != 0)
       std::fprintf(
           stderr,
@@ -279,8 +278,8 @@ void log_operation(const Operation &operation) {
 
 }  // namespace simcuda
 
-// The simulator's own exports, for tests. They never change what a client sees but for the faults
-// it asked for.
+// The simulator's own exports, for tests. They change nothing for the client, except for faults
+// that it requested.
 SIM_API std::uint64_t simcuda_calls(const char *name) {
   if (!name) {
     std::uint64_t sum = 0;

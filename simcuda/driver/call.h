@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every entry point does around its own work: count, refuse what must be refused, inject
-// faults, take the lock, log.
+// What every entry point does around its own work: counts the call, rejects errors, injects faults,
+// takes the lock, and logs.
 #pragma once
 
 #include <initializer_list>
@@ -30,23 +30,24 @@ struct Entry;  // the counters of one base name
 
 Entry &entry_of_symbol(const char *symbol);
 const char *base_name(const Entry &entry);
-// Keeps where this thread calls from, if reports or a trace are to say it. With no lock held.
+// Stores the thread's call site, if reports or a trace need it. No lock may be held.
 void find_site(const Entry &entry);
-// Reports that the call was given what is destroyed. With no lock held.
+// Reports that the call was given a destroyed object. No lock may be held.
 void tell_stale(const Entry &entry);
-// Counts the call; anything but SUCCESS is its result, and its work is not done.
+// Counts the call. If this does not return SUCCESS, that is the call's result, and its work is not
+// done.
 CUresult admit(Entry &entry, bool needs_driver);
-// What the call has left for this thread to do.
+// Runs what the call has left for this thread to do.
 void call_client(ThreadState &thread);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
 void log_operation(const Operation &operation);
-// At the end: which of those of SIMCUDA_FAIL have not struck.
+// At the end: reports which faults of SIMCUDA_FAIL have not occurred.
 void say_faults_left();
-// Reads SIMCUDA_FAIL, and opens SIMCUDA_LOG and the trace, unless that has been done.
+// Reads SIMCUDA_FAIL, and opens SIMCUDA_LOG and the trace, if not done yet.
 void read_call_settings();
-// What an entry point does that simcuda does not implement.
+// The body of an entry point that simcuda does not implement.
 CUresult unsupported(const char *symbol);
-// Says so, once for each, and counts; for entry points that are implemented in part.
+// Reports and counts that, once for each; for entry points that are implemented in part.
 void note_unsupported(const char *symbol);
 
 template <class Body>
@@ -62,13 +63,13 @@ CUresult guarded(const Body &body) noexcept {
     return refused.result;
   } catch (const std::bad_alloc &) {
     return CUDA_ERROR_OUT_OF_MEMORY;
-  } catch (...) {  // the system gives no thread, say
+  } catch (...) {  // for example, no thread could be started
     return CUDA_ERROR_UNKNOWN;
   }
 }
 
-// An entry point that works on the driver: body(Session&) returns void or a CUresult.
-// Not noexcept: while Python is asked for its frames, it may end the thread.
+// An entry point that uses the driver: body(Session&) returns void or a CUresult. Not noexcept:
+// Python may end the thread while it is asked for its frames.
 template <class Body>
 CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   Entry &entry = entry_of_symbol(symbol);
@@ -91,7 +92,7 @@ CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   return result;
 }
 
-// One that works before cuInit, too.
+// An entry point that works before cuInit, too.
 template <class Body>
 CUresult call_without_driver(const char *symbol, Arguments arguments, const Body &body) noexcept {
   CUresult result = admit(entry_of_symbol(symbol), false);
@@ -100,7 +101,7 @@ CUresult call_without_driver(const char *symbol, Arguments arguments, const Body
   return result;
 }
 
-// Most output parameters may not be null.
+// Most output parameters must not be null.
 template <class T>
 T &required(T *pointer) {
   if (!pointer) throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -111,7 +112,7 @@ inline std::uintptr_t address_of(const void *pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// In a per-thread flavour of an entry point stream 0 means CU_STREAM_PER_THREAD.
+// In a per-thread variant of an entry point, stream 0 means CU_STREAM_PER_THREAD.
 class PerThreadDefault {
  public:
   PerThreadDefault() : thread_(thread_state()), before_(thread_.per_thread_default) {

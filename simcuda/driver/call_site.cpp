@@ -26,10 +26,10 @@ using Addresses = std::vector<std::uintptr_t>;
 
 struct Sites {
   std::mutex mutex;
-  std::set<Frame> frames;  // many places share them
+  std::set<Frame> frames;  // shared by many sites
   std::map<std::vector<const Frame *>, Site> of_python;
   std::map<Addresses, Site> native;
-  std::deque<CallSite> all;  // the first has number 1
+  std::deque<CallSite> all;  // numbers begin at 1
   std::map<Site, std::string> told;
 };
 
@@ -38,7 +38,7 @@ Sites &sites() {
   return *only;
 }
 
-// Where the code of this library lies.
+// The addresses of this library's code.
 struct Code {
   std::uintptr_t begin = 0, end = 0;
 };
@@ -72,7 +72,7 @@ std::string program() {
   return {path, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
 }
 
-// The return addresses above this library.
+// The return addresses outside of this library.
 Addresses native_addresses() {
   struct Walk {
     Addresses found;
@@ -116,14 +116,14 @@ std::vector<Frame> frames_at(const Addresses &addresses) {
   return frames;
 }
 
-// With the mutex of the sites.
+// Called with the mutex of the sites.
 std::vector<const Frame *> kept(std::vector<Frame> frames) {
   std::vector<const Frame *> all;
   for (Frame &frame : frames) all.push_back(&*sites().frames.insert(std::move(frame)).first);
   return all;
 }
 
-// Code that the client has not written. python/simcuda/_call_sites.py takes the same for it.
+// Code that the client did not write. python/simcuda/_call_sites.py uses the same rule.
 bool is_library(const std::string &file) {
   const std::string name = file.substr(file.rfind('/') + 1);
   return file.starts_with("<frozen ") || file.find("/site-packages/") != std::string::npos ||
@@ -147,7 +147,7 @@ std::string text_of(const Frame &frame, bool is_line) {
   return frame.function.empty() ? text : text + " in " + frame.function;
 }
 
-// What is known of a frame: several lines, where calls were inlined.
+// What is known of a frame: several lines if calls were inlined.
 std::vector<std::string> texts_of(const Frame &frame, bool is_python) {
   if (is_python) return {text_of(frame, true)};
   const DebugInformation known = debug_information(frame);
@@ -163,7 +163,7 @@ std::vector<std::string> texts_of(const Frame &frame, bool is_python) {
 std::string text_of(const CallSite &site) {
   std::vector<std::string> texts;
   for (const Frame *frame : site.frames) {
-    if (frame->function.starts_with("__libc_start_main")) break;  // main is called there
+    if (frame->function.starts_with("__libc_start_main")) break;  // there main has this name
     if (is_library(frame->file)) continue;
     for (std::string &text : texts_of(*frame, site.is_python)) texts.push_back(std::move(text));
     if (texts.size() >= most_told) break;
@@ -206,7 +206,7 @@ const std::string &told(Site site) {
     if (const auto found = sites().told.find(site); found != sites().told.end())
       return found->second;
   }
-  std::string text = text_of(described);  // which may take a while
+  std::string text = text_of(described);  // this may take a while
   std::lock_guard guard(sites().mutex);
   return sites().told.try_emplace(site, std::move(text)).first->second;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where in the client's code calls come from.
+// The call sites of driver calls in the client's code.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace simcuda {
 constexpr std::size_t most_frames = 24;
 
 struct Frame {
-  std::string file;      // of Python's source, or of the module
+  std::string file;      // of Python source, or of the module
   std::uint64_t place;   // the line, or the offset in the module
-  std::string function;  // or the nearest symbol that the module exports; empty if there is none
+  std::string function;  // or the nearest exported symbol; empty if there is none
 
   auto operator<=>(const Frame &) const = default;
 };
@@ -25,15 +25,15 @@ struct CallSite {
   std::vector<const Frame *> frames;
 };
 
-// Few places make many calls, so each has a number; 0: it is not known.
+// Many calls come from few sites, so each site has a number; 0: unknown.
 using Site = std::uint64_t;
 
-// Where the calling thread calls this library. No lock may be held: Python may be asked.
+// The calling thread's call site. No lock may be held: this may ask Python.
 Site find_call_site();
-// The site stays; it may not be 0.
+// The site's description; the site must not be 0.
 const CallSite &call_site(Site site);
 // The frames in the client's own code, at most four, the innermost first: "program.py:8 in main,
-// from program.py:20 in <module>". If there are none, the innermost of all.
+// from program.py:20 in <module>". If there are none, the innermost frame.
 const std::string &told(Site site);
 
 }  // namespace simcuda

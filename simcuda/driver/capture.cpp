@@ -10,7 +10,7 @@ bool is_capturing(const Stream &stream) {
   return stream.capture != nullptr;
 }
 
-// Whether the nodes that some streams end in all lead to these.
+// Whether the last nodes of some streams all lead to these nodes.
 bool all_lead_to(std::vector<GraphNodePtr> todo,
                  const std::vector<std::shared_ptr<Stream>> &streams) {
   std::set<const GraphNode *> reached;
@@ -26,7 +26,7 @@ bool all_lead_to(std::vector<GraphNodePtr> todo,
   });
 }
 
-// From here on its streams are as others.
+// From here on its streams are ordinary streams.
 void end(Capture &capture) {
   capture.ended = true;
   std::erase(driver()->captures, &capture);
@@ -35,7 +35,7 @@ void end(Capture &capture) {
     member->capture = nullptr;
     member->capture_tail.clear();
   }
-  if (!capture.active) destroy_graph(*driver(), *capture.graph);  // a client's, too
+  if (!capture.active) destroy_graph(*driver(), *capture.graph);  // may be a client's graph, too
   capture.streams.clear();
   capture.origin = nullptr;
 }
@@ -61,7 +61,7 @@ void refuse_capturing(Stream &stream) {
 
 namespace {
 
-// Those that a blocking stream of this context is in.
+// Captures of blocking streams of this context.
 std::vector<Capture *> captures_of_blocking(const Context &context) {
   std::vector<Capture *> found;
   for (auto &capture : driver()->captures) {
@@ -126,7 +126,7 @@ void begin_capture(Session &session, CUstream handle, int mode, const std::share
   capture->thread = &session.thread;
   capture->origin = stream.get();
   capture->streams = {stream};
-  // Its handle can be asked for while the capture goes on.
+  // Its handle can be queried during the capture.
   capture->graph = graph ? graph : new_graph(session.driver);
   capture->graph->capturing = true;
   stream->capture = capture;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stream capture: which streams a capture holds, what they have recorded, and what is forbidden
-// while one goes on.
+// Stream capture: the streams in a capture, the nodes they have recorded, and what is forbidden
+// during one.
 #pragma once
 
 #include "graph.h"
@@ -11,44 +11,44 @@ struct Capture {
   std::uint64_t id = 0;
   int mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool active = true;      // false once it has been invalidated
-  bool lost_work = false;  // of a stream that is destroyed and has not been joined
+  bool lost_work = false;  // for a stream that was destroyed and not joined
   bool ended = false;
   const ThreadState *thread = nullptr;
-  Stream *origin = nullptr;                      // compared only
-  std::vector<std::shared_ptr<Stream>> streams;  // the origin and all that joined
+  Stream *origin = nullptr;                      // only compared
+  std::vector<std::shared_ptr<Stream>> streams;  // the origin and all streams that joined
   std::shared_ptr<Graph> graph;
 
   bool is_active() const { return active && !ended; }
 };
 
-// Into a new graph, or behind these nodes of one that the client has.
+// Captures into a new graph, or after these nodes of a client's graph.
 void begin_capture(Session &session, CUstream handle, int mode,
                    const std::shared_ptr<Graph> &graph = nullptr,
                    std::vector<GraphNodePtr> dependencies = {});
 CUresult end_capture(Session &session, CUstream handle, CUgraph *graph);
 
-// The stream goes away, and with it any capture that it is in, unless others have joined it.
+// The stream is destroyed, and with it any capture that it is in, unless other streams joined it.
 void leave_capture(const std::shared_ptr<Stream> &stream);
 
-// Adds work to the stream's capture; the stream must have one.
+// Adds work to the stream's capture. The stream must be in one.
 GraphNodePtr capture_operation(Stream &stream, Operation &&operation);
-// Allocation and free in the order of a stream that captures.
+// A stream-ordered allocation or free on a capturing stream.
 CUdeviceptr capture_allocation(Session &session, Stream &stream, const Pool &pool,
                                std::size_t bytes);
 void capture_free(Stream &stream, const AllocationPtr &allocation);
 void capture_record(Stream &stream, Event &event);
-// A record or a wait that acts on the event at each launch.
+// A record or a wait that uses the event at each launch.
 void capture_external(Stream &stream, const char *what, const std::shared_ptr<Event> &event);
-// A wait of this stream on this event, where either is captured. True if that was all there is to
-// do.
+// A wait of this stream for this event, if either is captured. Returns true if nothing more needs
+// to be done.
 bool capture_wait(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Event> &event,
                   unsigned flags);
 
 void join_tails(std::vector<GraphNodePtr> &into, const std::vector<GraphNodePtr> &from);
 void invalidate(Capture &capture);
-// For a call that a capturing stream does not allow: refuses with 900 and ends the capture.
+// For a call that a capturing stream does not allow: fails with 900 and ends the capture.
 void refuse_capturing(Stream &stream);
-// Work on the legacy stream, while a blocking stream of its context captures, is refused with 906.
+// Work on the legacy stream fails with 906 while a blocking stream of its context captures.
 void refuse_implicit(Stream &stream);
 bool implicit_conflict(const Stream &stream);
 // "Potentially unsafe" calls: allocations, frees, event queries.

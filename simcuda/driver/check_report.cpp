@@ -45,7 +45,7 @@ void report(const std::string &text, const Operation &operation) {
   Settings::get().races == RaceMode::count ? say(text) : tell(text);
 }
 
-// What a loop of launches would repeat is counted each time, and told once.
+// What a loop of launches repeats is counted each time, and reported once.
 std::string place_of(const kernel::Finding &finding) {
   return finding.place.kernel + '\n' + std::to_string(static_cast<int>(finding.kind)) + '\n' +
          std::to_string(finding.place.ptx_line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts what is wrong inside kernels, and tells of it.
+// Counts and reports errors inside kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace simcuda {
 
-// All of these from any thread, without the simulator's lock.
-// What a launch went on after: it counts, as a race does, for the status of the whole run.
+// Any thread may call these, without the simulator's lock.
+// A finding after which the launch went on. Like a race, it affects the exit status of the run.
 void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t left_out,
                    const Operation &operation);
-// What a launch ended with: its context is told, too.
+// The fault that ended a launch: its context becomes unusable, too.
 void tell_fault(const kernel::Fault &fault, const Operation &operation);
-// The same of what is not executed by the engine: what happened, in a sentence or two.
+// The same for work that the engine does not execute: what happened, in a sentence or two.
 void tell_fault(const std::string &sentence, const Operation &operation);
 
-// What is wrong with a call of the client's, and where that comes from.
+// An error in a client's call, and the call's site.
 void tell_of_call(const char *call, const std::string &wrong, Site site);
 
 // Of this process.

@@ -13,7 +13,7 @@ Condition::Condition(const std::shared_ptr<Context> &its_context,
       memory(
           driver()->memory.allocate(MemoryKind::device, context->device, sizeof(std::uint32_t), 0)),
       at_launch(value) {
-  // It goes with the graph, not with the context.
+  // It ends with the graph, not with the context.
   memory->of_module = memory->of_condition = true;
   set(0);
   memory->written = nullptr;
@@ -23,7 +23,7 @@ Condition::~Condition() {
   driver()->memory.free(*memory);
 }
 
-// Kernels that nothing orders with this may set it meanwhile.
+// Kernels without any order to this may set it meanwhile.
 std::uint32_t Condition::value() const {
   return __atomic_load_n(reinterpret_cast<const std::uint32_t *>(memory->bytes), __ATOMIC_RELAXED);
 }
@@ -52,7 +52,7 @@ bool is_size_allowed(int type, unsigned size) {
   }
 }
 
-// A handle is of the graph in which the node is, or of one around that.
+// A handle belongs to the graph of the node, or to a parent graph of that.
 std::shared_ptr<Condition> condition_of(const Graph &graph, CUgraphConditionalHandle handle) {
   for (const Graph *around = &graph; around;
        around = around->body_of ? around->body_of->graph : nullptr)
@@ -112,7 +112,7 @@ bool may_be_inside(const GraphNode &node, const Context &context) {
   }
 }
 
-// Within a conditional node of this context, or in none.
+// Within a conditional node of this context, or outside of any.
 Unfit unfit(const Graph &graph, const Context *context) {
   for (auto &condition : graph.conditions) {
     const auto node = condition->node.lock();
@@ -136,7 +136,7 @@ Unfit unfit(const Graph &graph, const Context *context) {
 }  // namespace
 
 Unfit unfit(const Graph &graph, std::uint64_t flags) {
-  // A device launches kernels, copies and memset, and graphs of these.
+  // A device can launch kernels, copies and memsets, and graphs of these.
   if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
     for (auto &node : graph.nodes) {
       const bool is_graph = node->type == CU_GRAPH_NODE_TYPE_GRAPH;
@@ -155,7 +155,7 @@ LaunchWork &launch_of(const Operation &operation) {
   return static_cast<LaunchWork &>(*operation.kernel);
 }
 
-// An operation inside a body, with a place in logical time.
+// An operation in a body, with its place in logical time.
 OperationPtr once_more(const Operation &operation, const Step &place) {
   auto again = std::make_shared<Operation>(operation);
   auto step = std::make_shared<Step>(*operation.step);

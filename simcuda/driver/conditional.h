@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Conditional nodes of graphs: what they go by, and how what is inside them runs.
+// Conditional nodes of graphs: their conditions, and how their bodies run.
 #pragma once
 
 #include "graph.h"
@@ -7,8 +7,8 @@
 
 namespace simcuda {
 
-// A value that kernels set, and a conditional node goes by. Its handle is the address on the device
-// at which it lies, so that to set it is to write there.
+// The value of a conditional node, which kernels set. Its handle is its address on the device, so
+// to set it is to write there.
 struct Condition {
   Condition(const std::shared_ptr<Context> &its_context, std::optional<std::uint32_t> value);
   Condition(const Condition &) = delete;
@@ -17,8 +17,8 @@ struct Condition {
 
   const std::shared_ptr<Context> context;
   const AllocationPtr memory;
-  const std::optional<std::uint32_t> at_launch;  // none: what it was before
-  std::weak_ptr<GraphNode> node;                 // that goes by it
+  const std::optional<std::uint32_t> at_launch;  // if empty, keeps the value from before
+  std::weak_ptr<GraphNode> node;                 // the node with this condition
 
   std::uint32_t value() const;
   void set(std::uint32_t value);
@@ -35,24 +35,25 @@ GraphNodePtr add_conditional(Session &session, Graph &graph,
                              const std::vector<GraphNodePtr> &depends_on,
                              CUDA_CONDITIONAL_NODE_PARAMS &parameters);
 
-// A conditional node of a launched graph, as it runs: on a thread of its own, since there are
-// kernels inside it. What runs is told to the race detector at its own place in logical time the
-// first time, and at that of the node whose body it repeats from then on.
+// A conditional node of a launched graph, as it runs: on a thread of its own, since its bodies have
+// kernels. The first time, each operation is reported to the race detector at its own place in
+// logical time, and in repetitions at the place of the node whose body is repeated.
 class ConditionalRun final : public KernelWork {
  public:
-  // The node is this step of the plan, and its bodies are the steps before it, as many as there are
+  // The node is this step of the plan. Its bodies are the steps before it, as many as there are
   // operations.
   ConditionalRun(std::shared_ptr<const GraphPlan> plan, std::size_t step,
                  std::vector<OperationPtr> inside);
-  // With the simulator's lock: what has not run will not tell what it uses.
+  // With the simulator's lock held. Operations that did not run will not report what they use.
   ~ConditionalRun() override;
 
   std::string name() const override;
   void run(const Operation &operation) override;
-  void ran(const Operation &) override {}  // what is inside has told it
+  void ran(const Operation &) override {}  // the operations inside have reported it
 
  private:
-  // `own` is the node's own place; `place` that of all inside it, or null: each is at its own.
+  // `own` is the node's own place; `place` is that of all operations inside it, or null if each has
+  // its own.
   void run_node(std::size_t step, const StepPtr &own, StepPtr place);
   void run_body(std::size_t step, std::size_t body, const StepPtr &place);
   void run_step(std::size_t step, const StepPtr &place);

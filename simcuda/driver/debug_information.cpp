@@ -18,7 +18,7 @@ namespace {
 
 constexpr int seconds = 20;  // for a module with much debug information
 
-// What a program prints, without the client's settings of the loader; empty if it cannot be run or
+// The output of a program, run without the client's loader settings; empty if it cannot be run or
 // takes too long.
 std::string output_of(const char *program, char *const arguments[]) {
   int ends[2];
@@ -66,7 +66,7 @@ DebugInformation debug_information(const Frame &native) {
   char *const arguments[] = {program, options, file.data(), offset, nullptr};
   std::istringstream output(output_of(program, arguments));
   DebugInformation found;
-  // A function, then "FILE:LINE", perhaps with more behind it; "??" and 0 for what is not known.
+  // A function, then "FILE:LINE", perhaps with more after it; "??" and 0 if not known.
   for (std::string function, place;
        std::getline(output, function) && std::getline(output, place);) {
     const auto colon = place.rfind(':');

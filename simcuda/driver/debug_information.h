@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What debug information says of an instruction.
+// Reads the debug information of an instruction.
 #pragma once
 
 #include "call_site.h"
 
 namespace simcuda {
 
-// As addr2line (binutils) says it; without that, nothing is known.
+// The answer of addr2line (binutils); empty if there is no such program.
 struct DebugInformation {
   std::vector<Frame> lines;  // of the instruction, and of what it was inlined into, outwards
-  std::string function;      // which has a symbol without any lines, too
+  std::string function;      // also set if a symbol without lines was found
 };
 DebugInformation debug_information(const Frame &native);
 

@@ -139,7 +139,7 @@ std::shared_ptr<Context> Driver::retain_primary(CUdevice ordinal) {
 void Driver::release_primary(CUdevice ordinal, Lock &lock) {
   Device &d = device(ordinal);
   if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
-  // While this waits, another thread may retain it again.
+  // During this wait, another thread may retain it again.
   if (--d.primary_references == 0 && d.primary->alive && finish_work_of(*d.primary, lock) &&
       d.primary_references == 0)
     end(*d.primary);
@@ -151,7 +151,7 @@ void Driver::tear_down(Context &context, Lock &lock) {
 }
 
 bool Driver::finish_work_of(const Context &context, Lock &lock) {
-  // Work of the green contexts in it uses the memory that ends with it.
+  // Work of its green contexts uses the memory that ends with it.
   const auto own = [&](const Context &other) { return other.is_within(context); };
   const auto reached = races.reached(own);
   const std::uint64_t id = context.id;
@@ -168,7 +168,7 @@ void Driver::end(Context &context) {
     leave_capture(stream);
     stream->destroyed = true;
     races.retire(*stream);
-    // A real driver goes on knowing them of all contexts but the primary one.
+    // A real driver still knows these handles, except for those of the primary context.
     context.primary ? streams.remove(stream->handle) : streams.end_with_context(stream->handle);
   }
   for (auto &event : events.all())
@@ -195,9 +195,9 @@ void Driver::end(Context &context) {
 }
 
 ThreadState &thread_state() {
-  // Kept for ever: a thread may call from its own last destructors, and a per-thread stream is
-  // known by this address, which must not recur.
-  // In static storage of the thread: dynamic storage of an opened library crashes LeakSanitizer.
+  // Kept forever: a thread may call from its last destructors, and this address, which identifies a
+  // per-thread stream, must not recur. In static storage of the thread: dynamic storage of an
+  // opened library crashes LeakSanitizer.
   thread_local ThreadState *state __attribute__((tls_model("initial-exec"))) = nullptr;
   if (!state) {
     static auto *states = new std::deque<std::unique_ptr<ThreadState>>;
@@ -230,7 +230,7 @@ bool process_was_forked() {
 CUresult initialise() {
   const Settings &settings = Settings::get();
   if (!settings.enabled) return CUDA_ERROR_STUB_LIBRARY;
-  // A child cannot use its parent's driver; a real one refuses it, too.
+  // A child cannot use its parent's driver. A real driver fails, too.
   if (forked) return CUDA_ERROR_NOT_INITIALIZED;
   Lock lock(simulator_mutex());
   if (driver()) return CUDA_SUCCESS;
@@ -329,7 +329,7 @@ namespace {
 
 using Contexts = std::vector<std::shared_ptr<Context>>;
 
-// Of those that are not done: finished operations do not know their streams any more.
+// Only streams with unfinished work: finished operations do not know their streams any more.
 Contexts contexts_of(const std::vector<OperationPtr> &operations) {
   Contexts found;
   for (auto &operation : operations)
@@ -360,7 +360,7 @@ bool Session::query(const std::vector<OperationPtr> &operations) {
 }
 
 void Session::finish(const Races::Chosen &chosen) {
-  // Before the lock is let go: what others submit meanwhile is not waited for.
+  // Before the lock is released: what others submit meanwhile is not waited for.
   const auto reached = driver.races.reached(chosen);
   const auto pending = driver.schedule.pending_of(chosen);
   const auto contexts = contexts_of(pending);
@@ -372,7 +372,7 @@ void Session::finish(const Races::Chosen &chosen) {
 
 void Session::finish_device(int device) {
   const auto chosen = [&](const Context &context) { return context.device == device; };
-  // Nothing promises that, so that a strict client is not ordered by it.
+  // The documentation does not promise this, so in strict mode it orders nothing.
   if (Settings::get().strict)
     driver.schedule.finish(driver.schedule.pending_of(chosen), lock);
   else
@@ -396,7 +396,7 @@ bool Session::query(const std::shared_ptr<Stream> &stream) {
   return done;
 }
 
-// That waiting for the legacy stream means its blocking streams, too, is said nowhere.
+// No document says that to wait for the legacy stream is to wait for its blocking streams, too.
 std::vector<OperationPtr> Session::promised(Stream &stream) const {
   if (stream.kind != Stream::Kind::legacy || !Settings::get().strict)
     return driver.schedule.awaited(stream);

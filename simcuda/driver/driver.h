@@ -21,28 +21,28 @@ struct ThreadState {
   int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool per_thread_default = false;
   bool driver_thread = false;
-  bool ends_user_objects = false;                 // those that nothing refers to any more
-  std::vector<std::function<void()>> after_call;  // what the client is to be called for, unlocked
-  const char *call = "";                          // the call in progress, by its base name,
-  Site site = 0;                                  // and where it comes from
-  std::uintptr_t stale = 0;   // a handle that it was given of what is destroyed,
-  const char *stale_of = "";  // a stream, say
-  StepPtr running;            // the host function that runs on this thread
-  StepPtr last;               // what it did last, if races are looked for
+  bool ends_user_objects = false;                 // those without references
+  std::vector<std::function<void()>> after_call;  // callbacks to the client, called without a lock
+  const char *call = "";                          // the base name of the current call
+  Site site = 0;                                  // and its call site
+  std::uintptr_t stale = 0;                       // a destroyed handle that it was given
+  const char *stale_of = "";                      // its type, for example a stream
+  StepPtr running;                                // the host function that runs on this thread
+  StepPtr last;                                   // its last step, if races are looked for
 };
 
-// What the environment says, read once.
+// The environment, read once.
 struct Settings {
   bool enabled;
   bool banner;
   bool reuse_handles;
   bool strict;
   bool call_sites;
-  bool stale_handles;  // are findings
+  bool stale_handles;  // whether their use is a finding
   int driver_version;
-  int devices;               // of the machine,
-  std::vector<int> visible;  // and those of them that the process sees
-  bool two_addresses;        // of registered and write-combined memory
+  int devices;               // of the machine
+  std::vector<int> visible;  // the ones that the process sees
+  bool two_addresses;        // for registered and write-combined memory
   std::uint64_t device_memory;
   std::chrono::milliseconds quiet;
   Schedule::Policy policy;
@@ -52,20 +52,20 @@ struct Settings {
   unsigned kernel_threads;
 
   static const Settings &get();
-  // Whether the driver is one of that version, or a newer one.
+  // Whether the driver has that version, or a newer one.
   bool is_since(int version) const { return driver_version >= version; }
 };
 
-// Of a device, as the machine counts; the second as in CUDA_VISIBLE_DEVICES.
+// By a device's number on the machine. uuid_text() has the form of CUDA_VISIBLE_DEVICES.
 CUuuid uuid_of(int physical);
 std::string uuid_text(int physical);
 
-// For an invalid value in the environment: reports it, and cuInit will fail.
+// Reports an invalid variable of the environment; cuInit will fail.
 void refuse_setting(const char *name, const char *text, const std::string &why);
 bool settings_are_refused();
 
-// Handles are addresses in a reserved range without access. They recur only on request or
-// when the range is used up: a stale one is then found at once, where a real driver may crash.
+// Handles are addresses in a reserved range that cannot be accessed. They recur only on request or
+// when the range is used up. So a stale handle is found at once, where a real driver may crash.
 class HandleSpace {
  public:
   HandleSpace();
@@ -99,7 +99,7 @@ class Registry {
       throw Refused{went_with_context(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : otherwise};
     return object;
   }
-  void remove(Handle handle) {  // of an object that is here
+  void remove(Handle handle) {  // the object must exist
     objects_.erase(handle);
     space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
   }
@@ -118,10 +118,10 @@ class Registry {
  private:
   HandleSpace &space_;
   std::unordered_map<Handle, std::shared_ptr<Object>> objects_;
-  std::unordered_set<Handle> ended_;  // as the driver still knows, with their contexts
+  std::unordered_set<Handle> ended_;  // still known to the driver, as of destroyed contexts
 };
 
-// Made by cuInit, and never destroyed: calls may come until the very end of the process.
+// Made by cuInit, and never destroyed: calls may come until the process ends.
 struct Driver {
   explicit Driver(const Settings &settings);
 
@@ -147,9 +147,9 @@ struct Driver {
   Memory memory;
   Schedule schedule;
   Ipc ipc{schedule, races};
-  std::vector<Capture *> captures;                // that go on; the streams in them own them
+  std::vector<Capture *> captures;                // in progress; their streams own them
   std::set<std::shared_ptr<Pool>> pools_to_trim;  // at the next synchronisation
-  // The default and the current pools of managed memory and of the host's, by type and place.
+  // The default and the current pools of managed and host memory, by type and location.
   std::map<std::tuple<int, int, int>, std::pair<std::shared_ptr<Pool>, std::shared_ptr<Pool>>>
       other_pools;
   Registry<PhysicalHandle, PhysicalMemory> physical_memory{handles};
@@ -161,9 +161,9 @@ struct Driver {
   void revive(Context &context);
   std::shared_ptr<Context> retain_primary(CUdevice device);
   void release_primary(CUdevice device, Lock &lock);
-  // Finishes and destroys all that belongs to a context, unless another thread does.
+  // Finishes and destroys everything that belongs to a context, unless another thread does.
   void tear_down(Context &context, Lock &lock);
-  // Whether it still lives, in the same life, when that is over.
+  // Finishes the context's work. Returns whether the context still exists, and was not replaced.
   bool finish_work_of(const Context &context, Lock &lock);
   void end(Context &context);
   std::shared_ptr<Stream> new_stream(std::shared_ptr<Context> context, Stream::Kind kind,
@@ -173,21 +173,21 @@ struct Driver {
 // Errors after which a context can only be destroyed.
 bool is_sticky(CUresult error);
 void refuse_failed(const Context &context);
-// A device that is lost takes its contexts with it: nothing brings them back.
+// A lost device destroys its contexts for good.
 inline constexpr CUresult of_lost_device = CUDA_ERROR_UNKNOWN;
 void lose_device(Driver &driver, Device &device);
 void refuse_lost(const Device &device);
-// For memory that a call names in whatever context.
+// For memory that a call names, in any context.
 void refuse_lost(Driver &driver, const Allocation &allocation);
 // Whether its context still lets it run.
 bool may_run(const Operation &operation);
-// Does its work; what goes wrong there ends its context.
+// Does its work. A failure makes its context unusable.
 void run_work(const Operation &operation);
-// The same for a kernel; the lock is free while it runs.
+// The same for a kernel. The lock is released while it runs.
 void run_kernel(const Operation &operation, Lock &lock);
-// A kernel is about to be submitted: its work is made.
+// Prepares the work of a kernel that is about to be submitted.
 void begin_kernel(Operation &operation);
-// An error that a call was made to return: if it is such a one, the current context has failed.
+// An error that was injected into a call: if it is sticky, the current context becomes unusable.
 void fail_current(CUresult error);
 
 ThreadState &thread_state();
@@ -199,7 +199,7 @@ CUresult initialise();
 bool process_is_ending();
 bool process_was_forked();
 
-// One call in progress: it holds the simulator's lock.
+// One call in progress, with the simulator's lock.
 class Session {
  public:
   explicit Session(ThreadState &caller)
@@ -216,22 +216,23 @@ class Session {
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
   std::shared_ptr<Event> event(CUevent handle);  // not one whose process has destroyed it
-  // These are not the default ones, and may be destroyed. One that went with its context is refused
-  // by most calls of a real driver; others crash, as with what was destroyed by itself.
+  // Created objects, not the default ones; they may have been destroyed. If an object was destroyed
+  // with its context, most calls of a real driver fail; others crash, as for an object that was
+  // destroyed by a call.
   std::shared_ptr<Stream> made_stream(CUstream handle);
   std::shared_ptr<Event> made_event(CUevent handle);
   void note_stale(const char *what, std::uintptr_t handle);
 
-  // These return the error of a context whose work fails meanwhile.
-  // Waits for work, as a call that blocks the host does: the host goes on after it.
+  // If the work of a context fails, these return its error.
+  // Waits for work, as a call that blocks the host does: the host continues after it.
   void finish(const std::vector<OperationPtr> &operations);
   // The same for a stream,
   void finish(const std::shared_ptr<Stream> &stream);
   // and for all work of some contexts.
   void finish(const Races::Chosen &chosen);
-  // Before memory of a device goes: nothing that was submitted uses it afterwards.
+  // Called before memory of a device is freed: afterwards no submitted work uses it.
   void finish_device(int device);
-  // Whether work is done: if so, the host goes on after it.
+  // Whether work is done. If so, the host continues after it.
   bool query(const std::vector<OperationPtr> &operations);
   bool query(const std::shared_ptr<Stream> &stream);
 

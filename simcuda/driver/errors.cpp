@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of a context in which something went wrong on the device: nothing more runs in it,
-// and every call returns the error, until the context is destroyed.
+// A context after an error on the device: nothing more runs in it, and every call returns the
+// error, until the context is destroyed.
 
 #include "call.h"
 #include "simcuda.h"
@@ -21,7 +21,7 @@ void lose_device(Driver &driver, Device &device) {
   device.lost = true;
   for (auto &context : driver.contexts.all())
     if (context->device == device.ordinal) context->error = of_lost_device;
-  // Its work is over, and callbacks are told.
+  // Its work is over, and callbacks receive the error.
   driver.schedule.demand(driver.schedule.pending_of(
       [&](const Context &context) { return context.device == device.ordinal; }));
 }
@@ -56,7 +56,7 @@ void run_kernel(const Operation &operation, Lock &lock) {
   lock.lock();
   try {
     kernel.ran(operation);
-  } catch (const std::bad_alloc &) {  // it used too much to tell
+  } catch (const std::bad_alloc &) {  // the kernel used too much memory to report what it used
     owner_of(operation.stream->context)->error = CUDA_ERROR_OUT_OF_MEMORY;
   }
 }

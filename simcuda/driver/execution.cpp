@@ -15,7 +15,7 @@ CUresult status_of(kernel::FaultKind kind) {
   switch (kind) {
     case kernel::FaultKind::illegal_address:
     case kernel::FaultKind::invalid_free:
-    case kernel::FaultKind::stack_overflow:  // as an H100 says it
+    case kernel::FaultKind::stack_overflow:  // the text of an H100
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     case kernel::FaultKind::misaligned:
       return CUDA_ERROR_MISALIGNED_ADDRESS;
@@ -76,7 +76,7 @@ void Execution::execute(std::uint64_t grid_id) {
   outcome_ = kernel::run(*launch_->code->ptx, *launch_->code->kernel, launch, *this);
 }
 
-// With the simulator's lock, again.
+// With the simulator's lock held again.
 void Execution::ran(const Operation &operation) {
   for (auto &[address, memory] : found_) --memory.allocation->kernels;
   auto &error = launch_->context->error;
@@ -106,13 +106,13 @@ void Execution::ran(const Operation &operation) {
                                fault.write ? Effect::writes : Effect::reads);
 }
 
-// "by parameter 2 (out), "; nothing, if no parameter alone leads there.
+// "by parameter 2 (out), "; empty if not exactly one parameter leads there.
 std::string Execution::parameter_of(const kernel::Access &access) const {
   if (access.parameter < 0) return {};
   const auto &parameters = launch_->code->kernel->parameters;
   const std::string &parameter = parameters[static_cast<std::size_t>(access.parameter)].name;
   std::string text = "by parameter " + std::to_string(access.parameter + 1);
-  // A compiler numbers what it has no name for.
+  // A compiler numbers what has no name.
   if (!parameter.starts_with(launch_->code->name + "_param_")) text += " (" + parameter + ')';
   return text + ", ";
 }
@@ -192,7 +192,7 @@ bool Execution::stopped() {
   return patience_->is_over(*launch_->context);
 }
 
-// Memory that kernels take lives until they free it, or their context ends.
+// Memory that kernels allocate lives until they free it, or their context ends.
 std::uint64_t Execution::allocate(std::uint64_t size) {
   Lock lock(simulator_mutex());
   const auto &context = launch_->context;
@@ -217,7 +217,7 @@ bool Execution::free(std::uint64_t address) {
   if (!allocation || !allocation->of_module || allocation->of_condition || is_variable)
     return false;
   driver()->memory.free(*allocation);
-  // Nothing is found there any more; what was done there is still told.
+  // The address is not found any more, but earlier uses of it are still reported.
   if (const auto found = found_.find(address); found != found_.end())
     found->second.window.end = address;
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One launch of a kernel of PTX as it is executed: the memory that it sees, and what came of it.
+// One launch of a PTX kernel: the memory that it can access, and its outcome.
 #pragma once
 
 #include <mutex>
@@ -21,13 +21,13 @@ class Execution final : public LaunchWork, private kernel::Environment {
  private:
   explicit Execution(const LaunchWork &same) : LaunchWork(same) {}
 
-  // Memory that it has found.
+  // Memory that the launch has found.
   struct Found {
     kernel::Window window;
     AllocationPtr allocation;
     std::shared_ptr<History> history;
     std::shared_ptr<kernel::Zeros> written;
-    std::unique_ptr<std::byte[]> lost;  // in place of memory that is gone
+    std::unique_ptr<std::byte[]> lost;  // replaces freed memory
   };
 
   kernel::Window find(std::uint64_t address) override;
@@ -46,10 +46,10 @@ class Execution final : public LaunchWork, private kernel::Environment {
 
   std::map<std::uint64_t, Found> found_;  // by address, with the simulator's lock
   kernel::Outcome outcome_;
-  bool has_failed_ = false;  // the engine itself, for want of memory say
+  bool has_failed_ = false;  // the engine itself, for example because of a lack of memory
   Patience own_patience_{*this};
   Patience *patience_ = &own_patience_;
-  std::mutex mutex_;  // of what is printed
+  std::mutex mutex_;  // guards the printed text
   std::string printed_;
 };
 

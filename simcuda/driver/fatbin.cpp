@@ -29,7 +29,7 @@ struct EntryHeader {
   std::uint16_t kind, version;
   std::uint32_t header_size;
   std::uint64_t size;             // of what follows the header
-  std::uint32_t compressed_size;  // of that, without what pads it
+  std::uint32_t compressed_size;  // of that, without the padding
   std::uint32_t options_offset;
   std::uint16_t minor, major;
   std::uint32_t architecture;
@@ -48,7 +48,7 @@ std::uint32_t magic_of(const void *bytes) {
   throw std::runtime_error(why);
 }
 
-// One block of LZ4: literals, and copies of what is there already.
+// One block of LZ4: literals, and copies of earlier bytes.
 std::string unpack_lz4(std::string_view from, std::size_t size) {
   std::string out;
   out.reserve(size);
@@ -80,7 +80,7 @@ std::string unpack_lz4(std::string_view from, std::size_t size) {
   return out;
 }
 
-// By the system's library, if it is there: nothing else here needs it.
+// By the system's library, if there is one: nothing else here needs it.
 struct Zstd {
   std::size_t (*decompress)(void *to, std::size_t room, const void *from, std::size_t size);
   unsigned (*is_error)(std::size_t result);

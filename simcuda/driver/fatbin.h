@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fat binaries: containers of one program's code for several architectures, as nvcc embeds them.
+// Fat binaries: containers of a program's code for several architectures, as nvcc embeds them.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ struct FatEntry {
   std::size_t unpacked_size = 0;
 };
 
-// Whether the bytes, of which there are at least four, begin such a container, or the struct that a
-// compiler puts before one.
+// Whether the bytes, at least four, begin such a container, or the struct that a compiler puts
+// before one.
 bool is_fat_binary(const void *bytes);
 bool is_fat_wrapper(const void *bytes);
-// The container that such a struct names; null if it is no such struct.
+// The container that such a struct names; null if it names none.
 const void *wrapped(const void *wrapper);
-// Of a container of which `room` bytes may be read. Throws std::runtime_error if it is malformed.
+// Reads a container of which `room` bytes may be read. Throws std::runtime_error if it is
+// malformed.
 std::vector<FatEntry> fat_entries(const void *container, std::size_t room);
-// What an entry holds, decompressed if need be. Throws std::runtime_error.
+// The contents of an entry, decompressed if needed. Throws std::runtime_error.
 std::string unpack(const FatEntry &entry);
 
 }  // namespace simcuda

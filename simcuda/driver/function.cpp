@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel asks of a multiprocessor of compute capability 9.0, and how many blocks that has
-// room for.
+// The resources that a kernel needs on a multiprocessor of compute capability 9.0, and how many of
+// its blocks fit there.
 
 #include <algorithm>
 
@@ -37,7 +37,7 @@ int constant_bytes(const kernel::Module &ptx) {
 
 int own_attribute(const KernelCode &code, int attribute);
 
-// A compiler leaves a block of the largest size room for all its threads.
+// A compiler limits registers so that a block of the largest size fits.
 std::uint32_t registers_of(const KernelCode &code) {
   const auto threads =
       static_cast<std::size_t>(own_attribute(code, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
@@ -47,7 +47,7 @@ std::uint32_t registers_of(const KernelCode &code) {
   return std::clamp(code.kernel->registers, 1u, std::min(most, 255u));
 }
 
-// Of a kernel as it was compiled.
+// For a kernel as it was compiled.
 int own_attribute(const KernelCode &code, int attribute) {
   const kernel::Kernel *kernel = code.kernel;
   const auto number = [](std::uint32_t value) { return static_cast<int>(value); };
@@ -111,7 +111,7 @@ void set_attribute(Function &function, int attribute, int value) {
 }
 
 unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t shared_bytes) {
-  // What the kernel itself allows is not looked at.
+  // Does not check what the kernel itself allows.
   if (threads == 0 || threads > most_threads) return 0;
   const unsigned warps = (threads + 31) / 32;
   const auto registers =

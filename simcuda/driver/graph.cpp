@@ -14,7 +14,7 @@ struct NodeType {
   const char *what;
   int type;
 };
-// What an operation becomes when it is captured; the rest are empty nodes.
+// The node type for a captured operation. Others become empty nodes.
 constexpr NodeType node_types[] = {
     {"kernel", CU_GRAPH_NODE_TYPE_KERNEL},
     {"busy", CU_GRAPH_NODE_TYPE_KERNEL},
@@ -39,13 +39,13 @@ int type_of(const char *what) {
 
 namespace {
 
-// The call of its destructor; nothing, if it is still in use.
+// Returns the call of its destructor; empty if the object is still in use.
 std::function<void()> end_of(Driver &driver, UserObject &object) {
   if (object.of_callers + object.of_graphs > 0) return {};
   const auto destroy = object.destroy;
   const auto data = object.data;
   driver.user_objects.remove(object.handle);
-  // From its destructor a client learns, without a call, that these are done.
+  // The destructor shows the client, without a call, that these are done.
   driver.races.host_saw(object.launches);
   return [=] { destroy(data); };
 }
@@ -169,7 +169,7 @@ NodeWorkPtr node_work(Operation &&operation) {
 
 NodeWorkPtr node_work(const std::shared_ptr<Context> &context,
                       const std::function<void(const std::shared_ptr<Stream> &)> &submit) {
-  // A stream of its own captures it, into a graph of its own.
+  // A stream that no one else knows captures the call, into a graph that no one else knows.
   auto stream = std::make_shared<Stream>();
   stream->flags = CU_STREAM_NON_BLOCKING;
   stream->context = context;
@@ -221,7 +221,7 @@ void set_child(Driver &driver, GraphNode &node, const Graph &graph) {
   node.child->of_node = true;
 }
 
-// The graphs in it are not told apart any more: they are among its nodes.
+// Child graphs are no longer separate: their nodes are among this graph's.
 void set_child(Driver &driver, GraphNode &node, const GraphPlan &plan) {
   node.child = new_graph(driver);
   node.child->of_node = true;

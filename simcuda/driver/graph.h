@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graphs: nodes and edges, captured or made one by one; what is launched; what a graph keeps alive.
+// Graphs: nodes and edges, captured or made one by one; executable graphs; and the objects that a
+// graph keeps alive.
 #pragma once
 
 #include <list>
@@ -9,8 +10,8 @@
 
 namespace simcuda {
 
-// Something of the client's that graphs keep alive. Its destructor is called once there is no
-// reference.
+// An object of the client that graphs keep alive. Its destructor is called once it has no
+// references.
 struct UserObject {
   CUuserObject handle = nullptr;
   CUhostFn destroy = nullptr;
@@ -19,13 +20,13 @@ struct UserObject {
   std::vector<OperationPtr> launches;           // the last of each executable graph that held it
 };
 
-// Ends an object without references: on a thread of the driver's,
+// Ends an object without references: on a thread of the driver,
 void end_if_unused(Driver &driver, UserObject &object);
-// or on that which gives up the last reference by a call of its own (a release, the end of a graph
-// or of what was made of it), before that returns.
+// or on the thread whose call gives up the last reference (a release, the destruction of a graph or
+// of what was made from it), before the call returns.
 void end_if_unused(Driver &driver, UserObject &object, ThreadState &caller);
 
-// As long as this is there, what gives up references does so for the calling thread.
+// While one exists, references are given up on behalf of the calling thread.
 class EndsHere {
  public:
   explicit EndsHere(ThreadState &thread) : thread_(thread) { thread_.ends_user_objects = true; }
@@ -53,8 +54,8 @@ class UserReferences {
   std::map<std::shared_ptr<UserObject>, std::uint64_t> counts_;
 };
 
-// Memory that a graph allocates. Its address stays while the graph, anything launched from it, or
-// memory that it allocated and nobody freed is there.
+// Memory that a graph allocates. Its address stays reserved while the graph, anything launched from
+// it, or memory that it allocated and nobody freed exists.
 struct GraphMemory {
   explicit GraphMemory(AllocationPtr memory) : allocation(std::move(memory)) {}
   GraphMemory(const GraphMemory &) = delete;
@@ -63,26 +64,26 @@ struct GraphMemory {
 
   AllocationPtr allocation;
   std::weak_ptr<GraphNode> allocated_by;
-  std::vector<std::weak_ptr<GraphNode>> freed_by;  // of several graphs
+  std::vector<std::weak_ptr<GraphNode>> freed_by;  // may be in several graphs
   bool freed_in_graph = false;                     // by the graph that allocates it
-  // It has been allocated by a launch, and not freed: it then keeps itself.
+  // Allocated by a launch, and not freed: it then keeps itself alive.
   std::shared_ptr<GraphMemory> outstanding;
   OperationPtr last_use;     // the last allocation or free
   std::uint64_t backed = 0;  // bytes that count as used
 };
 
-// What a client says of a node, or would have said of one that was captured. A kernel's are in its
-// launch.
+// The client's parameters of a node, or those that a captured node would have had. Those of a
+// kernel are in its launch.
 struct NodeParameters {
   std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
                CUDA_MEM_ALLOC_NODE_PARAMS>
       of;
   std::shared_ptr<Context> context;     // of a copy or a memset
-  std::vector<CUmemAccessDesc> access;  // to memory that is allocated
+  std::vector<CUmemAccessDesc> access;  // to allocated memory
 };
 
-// What a node does at each launch. Nodes that are told to do something else get another one: what
-// was instantiated before goes on as it was.
+// What a node does at each launch. Changing a node replaces this, so that executable graphs that
+// exist already do not change.
 struct NodeWork {
   const char *what = "";
   std::vector<Access> accesses;
@@ -96,24 +97,24 @@ struct NodeWork {
 using NodeWorkPtr = std::shared_ptr<const NodeWork>;
 
 NodeWorkPtr node_work(Operation &&operation);
-// That of what is submitted to a stream of this context.
+// The work that `submit` submits to a stream of this context.
 NodeWorkPtr node_work(const std::shared_ptr<Context> &context,
                       const std::function<void(const std::shared_ptr<Stream> &)> &submit);
 
 struct GraphNode {
   CUgraphNode handle = nullptr;
-  Graph *graph = nullptr;  // as long as the node is in it
+  Graph *graph = nullptr;  // while the node is in it
   int type = CU_GRAPH_NODE_TYPE_EMPTY;
   Site made_at = 0;
   std::vector<std::shared_ptr<GraphNode>> depends_on;
   std::vector<GraphNode *> dependents;
   NodeWorkPtr work;
-  std::shared_ptr<Event> event;                           // of a record or a wait
-  std::shared_ptr<GraphMemory> memory;                    // of an allocation or a free
-  std::shared_ptr<Graph> child;                           // of a graph in the graph: its own
-  std::vector<std::shared_ptr<Graph>> bodies;             // of a conditional node,
-  std::vector<CUgraph> body_handles;                      // as told to the client
-  std::weak_ptr<GraphNode> original;                      // in the graph that this is a clone of
+  std::shared_ptr<Event> event;                           // for a record or a wait
+  std::shared_ptr<GraphMemory> memory;                    // for an allocation or a free
+  std::shared_ptr<Graph> child;                           // the node's own copy of a child graph
+  std::vector<std::shared_ptr<Graph>> bodies;             // of a conditional node
+  std::vector<CUgraph> body_handles;                      // as returned to the client
+  std::weak_ptr<GraphNode> original;                      // if the graph is a clone
   std::list<std::shared_ptr<GraphNode>>::iterator place;  // in its graph
 };
 
@@ -123,34 +124,35 @@ struct Graph {
   CUgraph handle = nullptr;
   std::list<GraphNodePtr> nodes;  // in the order in which they were made
   std::unique_ptr<UserReferences> user_objects = std::make_unique<UserReferences>();
-  std::weak_ptr<struct GraphExec> instance;  // the last
+  std::weak_ptr<struct GraphExec> instance;  // the last one
   bool capturing = false;
-  bool of_node = false;                                // which it goes with
+  bool of_node = false;                                // belongs to a node, and ends with it
   std::vector<std::shared_ptr<Condition>> conditions;  // of nodes in it, or inside those
-  const GraphNode *body_of = nullptr;                  // a conditional node's
+  const GraphNode *body_of = nullptr;                  // the conditional node that has it as a body
 
   bool has_memory_nodes() const;
   bool has_conditional_nodes() const;
-  // Others are launched by one executable graph at a time, and are no part of another graph.
+  // Other graphs can be launched by only one executable graph at a time, and cannot be child
+  // graphs.
   bool can_be_copied() const { return !has_memory_nodes() && !has_conditional_nodes(); }
 };
 
-// The nodes in an order in which they may run, with those of graphs in the graph.
+// The nodes in an order in which they may run, with those of child graphs.
 struct GraphPlan {
   struct Step {
     GraphNodePtr node;
-    // As they were when the graph was instantiated, or updated.
+    // As they were when the graph was instantiated or updated.
     NodeWorkPtr work;
     std::shared_ptr<Event> event;
-    std::vector<std::size_t> after;  // earlier steps
+    std::vector<std::size_t> after;  // indices of earlier steps
     std::uint32_t branch = 0;
     bool enabled = true;
-    std::optional<std::size_t> within = std::nullopt;  // the step of the node whose body it is in
-    std::vector<std::size_t> bodies = {};  // of a conditional node: each ends where the next begins
+    std::optional<std::size_t> within = std::nullopt;  // the step of the node whose body this is in
+    std::vector<std::size_t> bodies = {};              // of a conditional node: where each one ends
   };
   std::vector<Step> steps;
   std::map<const GraphNode *, std::size_t> step_of;
-  // Of a graph in the graph: the first step, of those up to its node's own one.
+  // For a child graph: its first step; its last one is its node's own.
   std::map<const GraphNode *, std::size_t> first_of_child;
   std::shared_ptr<const UserReferences> user_objects;
 
@@ -163,7 +165,7 @@ struct GraphPlan {
   void number_branches();
 };
 
-// Why a graph cannot be instantiated with these flags, of what its nodes and conditions may be.
+// Why a graph cannot be instantiated with these flags: an unsupported node or condition.
 struct Unfit {
   int result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   GraphNodePtr node;
@@ -181,24 +183,24 @@ struct GraphExec {
   std::shared_ptr<const GraphPlan> plan;
   OperationPtr last;  // the end of its last launch
 
-  // The plan, to be changed: launches that were captured keep theirs.
+  // The plan, to be changed. Captured launches keep theirs.
   GraphPlan &own_plan();
 
  private:
   std::shared_ptr<GraphPlan> own_;
 };
 
-// From the next launch on, each node does what its counterpart in this graph does. What differs, if
-// that is more than what they do:
+// Changes each node to do what its counterpart in this graph does, from the next launch on. Returns
+// what else differs.
 struct UpdateResult {
   int result = 0;  // CUgraphExecUpdateResult
   GraphNodePtr node;
 };
 UpdateResult update(GraphExec &exec, const Graph &graph);
-// The same for a graph in the graph, by its node.
+// The same for a child graph, by its node.
 UpdateResult update_child(GraphExec &exec, const GraphNode &node, const Graph &graph);
 
-// Of handles that calls are given.
+// Look up handles given to calls.
 inline std::shared_ptr<Graph> graph_of(Session &session, CUgraph handle) {
   return session.driver.graphs.get(handle, CUDA_ERROR_INVALID_VALUE);
 }
@@ -217,13 +219,13 @@ GraphNodePtr add_node(Driver &driver, Graph &graph, const std::vector<GraphNodeP
 void add_edge(const GraphNodePtr &before, GraphNode &after);
 void remove_edge(GraphNode &before, GraphNode &after);
 void remove_node(Driver &driver, GraphNode &node);
-// The graph of a node, with these nodes.
+// Replaces the nodes of a node's child graph.
 void set_child(Driver &driver, GraphNode &node, const Graph &graph);
 void set_child(Driver &driver, GraphNode &node, const GraphPlan &plan);
 std::vector<GraphNodePtr> nodes_of(Session &session, const Graph &graph, const CUgraphNode *nodes,
                                    std::size_t count);
 
-// Only plain edges are known: anything else in an edge's data is refused.
+// Rejects edge data other than plain edges, which are not supported.
 void check_edges(const CUgraphEdgeData *edges, std::size_t count);
 
 std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<Graph> &graph,
@@ -237,16 +239,17 @@ GraphNodePtr add_allocation(Session &session, Graph &graph,
                             CUDA_MEM_ALLOC_NODE_PARAMS &parameters);
 GraphNodePtr add_free(Graph &graph, const std::vector<GraphNodePtr> &depends_on,
                       const AllocationPtr &allocation);
-// Frees, in the order of a stream, what a launch has allocated.
+// Frees memory that a launch has allocated, in the order of a stream.
 void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,
                        const AllocationPtr &allocation);
-// Those that an earlier launch allocated and nobody has freed since.
+// Memory that an earlier launch allocated and nobody has freed since.
 std::vector<AllocationPtr> unfreed(const GraphPlan &plan);
-// The device has room for what a launch allocates, or gets it.
+// Makes sure that the device has room for what a launch allocates.
 void back_memory(Session &session, const GraphPlan &plan);
-// What a launch allocates may be used once its call has returned; what it frees may not.
+// Memory that a launch allocates may be used once the call has returned; memory that it frees may
+// not.
 void note_memory(const GraphNode &node, const OperationPtr &operation);
-// Gives back to the device what no graph uses.
+// Returns unused memory of graphs to the device.
 void trim_graph_memory(Device &device);
 
 }  // namespace simcuda

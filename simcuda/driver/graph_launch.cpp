@@ -7,8 +7,8 @@ namespace simcuda {
 namespace {
 
 void capture_launch(Session &session, const GraphPlan &plan, Stream &stream) {
-  // A second graph would share memory, or the values that conditional nodes go by, which only
-  // launches of the first keep apart.
+  // A second executable graph would share memory or conditions, which only launches of the same one
+  // keep apart.
   if (plan.has_memory_nodes() || plan.has_conditional_nodes())
     throw Refused{CUDA_ERROR_NOT_SUPPORTED};
   Operation child;
@@ -46,8 +46,8 @@ OperationPtr operation_of(const GraphPlan::Step &step, const std::shared_ptr<Str
   return operation;
 }
 
-// Work inside a conditional node begins after what the node waits for, and is over before what
-// waits for the node.
+// Work in a conditional node begins after what the node waits for, and ends before what waits for
+// the node.
 void enqueue(Session &session, const std::shared_ptr<const GraphPlan> &plan, std::size_t index,
              const std::vector<OperationPtr> &operations) {
   const GraphPlan::Step &step = plan->steps[index];
@@ -94,21 +94,21 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
   std::vector<bool> waited_for(plan->steps.size(), false);
   for (auto &step : plan->steps) {
     auto operation = operation_of(step, stream);
-    const GraphPlan::Step *begins = &step;  // with the node that it is inside of
+    const GraphPlan::Step *begins = &step;  // together with the node that contains it
     while (begins->after.empty() && begins->within) begins = &plan->steps[*begins->within];
     for (auto index : begins->after) {
       operation->waits_for.push_back(operations[index]);
       waited_for[index] = true;
     }
     if (begins->after.empty()) operation->waits_for.push_back(opening);
-    // For what the event has recorded before this launch.
+    // For the event's record before this launch.
     if (step.node->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && step.event->recorded)
       operation->waits_for.push_back(step.event->recorded);
     operations.push_back(std::move(operation));
   }
   for (std::size_t i = 0; i < operations.size(); ++i)
     if (!waited_for[i] && !plan->steps[i].within) closing->waits_for.push_back(operations[i]);
-  // What is launched stays until it is done.
+  // The launched graph stays until it is done.
   closing->run = [exec, held = plan->user_objects] {};
   exec->last = closing;
   for (std::size_t i = 0; i < operations.size(); ++i) {

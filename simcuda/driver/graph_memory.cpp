@@ -25,7 +25,7 @@ Access whole(const AllocationPtr &allocation, Access::Life life) {
   return access;
 }
 
-// The device holds as much as is used, or more.
+// The device holds at least as much as is used.
 void reserve(Device &device, std::uint64_t bytes) {
   device.used = device.used - device.graph_reserved + bytes;
   device.graph_reserved = bytes;
@@ -45,7 +45,7 @@ Device &device_of(Driver &driver, const GraphMemory &memory) {
   return driver.device(memory.allocation->device);
 }
 
-// Bytes that devices do not hold yet for what a launch allocates.
+// The bytes that a launch allocates and the device does not hold yet.
 std::map<int, std::uint64_t> lacking(const GraphPlan &plan) {
   std::map<int, std::uint64_t> bytes;
   for (auto &step : plan.steps)
@@ -75,7 +75,7 @@ GraphNodePtr add_allocation(Session &session, Graph &graph,
   allocation->of_graph = true;
   auto memory = std::make_shared<GraphMemory>(allocation);
   allocation->graph = memory;
-  poison(allocation, freed_poison);  // nothing is there before the launch
+  poison(allocation, freed_poison);  // there is no memory before the launch
   parameters.dptr = allocation->address;
   NodeParameters given{parameters, nullptr, {}};
   given.access.assign(parameters.accessDescs, parameters.accessDescs + parameters.accessDescCount);
@@ -145,7 +145,7 @@ void back_memory(Session &session, const GraphPlan &plan) {
   // Another thread may have launched meanwhile.
   for (auto &[ordinal, bytes] : lacking(plan)) {
     Device &device = driver.device(ordinal);
-    // What graphs that are gone have left is used first.
+    // Memory that destroyed graphs have left is used first.
     const std::uint64_t idle = std::min(device.graph_idle, bytes);
     device.graph_idle -= idle;
     device.graph_used += bytes - idle;
@@ -166,7 +166,7 @@ void note_memory(const GraphNode &node, const OperationPtr &operation) {
   node.memory->allocation->free_submitted = !allocates;
   node.memory->outstanding = allocates ? node.memory : nullptr;
   node.memory->last_use = operation;
-  // New memory, if at an old address; what was used before it was there still counts.
+  // New memory, perhaps at an old address. Earlier uses of the address still count.
   auto &history = node.memory->allocation->history;
   if (allocates && history && history->freed) history = nullptr;
 }

@@ -7,7 +7,7 @@
 namespace simcuda {
 namespace {
 
-// An order in which every node comes after those it depends on; there may be none.
+// An order in which every node comes after those it depends on; empty if there is none.
 std::vector<GraphNodePtr> in_order(const Graph &graph) {
   std::vector<GraphNodePtr> ordered;
   std::map<const GraphNode *, std::size_t> missing;
@@ -42,14 +42,14 @@ GraphPlan::GraphPlan(const Graph &graph) {
   for (auto &node : in_order(graph)) {
     std::vector<std::size_t> after;
     for (auto &before : node->depends_on) after.push_back(step_of.at(before.get()));
-    // A graph in the graph begins where its node would, and its node ends it.
+    // A child graph begins where its node would, and its node ends it.
     if (node->child) {
       first_of_child[node.get()] = steps.size();
       const GraphPlan child(*node->child);
       after = add(child, after);
       held->add(*child.user_objects);
     }
-    // A conditional node's bodies lie before it.
+    // A conditional node's bodies come before it.
     std::vector<std::size_t> bodies;
     for (auto &graph_of_body : node->bodies) {
       const GraphPlan body(*graph_of_body);
@@ -68,7 +68,7 @@ GraphPlan::GraphPlan(const Graph &graph) {
   number_branches();
 }
 
-// The steps that nothing in the child waits for.
+// The steps that no other step of the child waits for.
 std::vector<std::size_t> GraphPlan::add(const GraphPlan &child,
                                         const std::vector<std::size_t> &after) {
   const std::size_t first = steps.size();
@@ -92,7 +92,7 @@ std::vector<std::size_t> GraphPlan::add(const GraphPlan &child,
   return ends.empty() ? after : ends;
 }
 
-// Each step goes on with the branch of one that it waits for, if none has done so before it.
+// Each step continues the branch of a step that it waits for, if no earlier one has.
 void GraphPlan::number_branches() {
   std::vector<bool> continued(steps.size(), false);
   std::uint32_t branches = 0;
@@ -116,7 +116,7 @@ GraphPlan &GraphExec::own_plan() {
 
 namespace {
 
-// Whether these go by a value in the same way, if they are conditional nodes.
+// Whether these use a condition in the same way, if they are conditional nodes.
 bool is_same_choice(const GraphPlan::Step &old, const GraphPlan::Step &step, std::size_t first) {
   if (!step.work->conditional) return true;
   return old.work->conditional->type == step.work->conditional->type &&
@@ -124,7 +124,7 @@ bool is_same_choice(const GraphPlan::Step &old, const GraphPlan::Step &step, std
                     [&](auto mine, auto theirs) { return mine == theirs + first; });
 }
 
-// The steps of the plan from `first` on do what those of another one do.
+// Copies the work of another plan to the steps from `first` on.
 UpdateResult update_steps(GraphExec &exec, std::size_t first, std::size_t count,
                           const GraphPlan &after) {
   const int topology_changed = 2, type_changed = 3, parameters_changed = 5, not_supported = 6;
@@ -133,7 +133,7 @@ UpdateResult update_steps(GraphExec &exec, std::size_t first, std::size_t count,
     const GraphPlan::Step &old = exec.plan->steps[first + i];
     const GraphNodePtr &node = after.steps[i].node;
     if (old.node->type != node->type) return {type_changed, node};
-    // Where the graph's own first steps wait for nothing, those of one in a graph may.
+    // If the graph's own first steps wait for nothing, those of a child graph need not either.
     const auto &edges = after.steps[i].after;
     const bool alike =
         edges.empty() || std::equal(edges.begin(), edges.end(), old.after.begin(), old.after.end(),

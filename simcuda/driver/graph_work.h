@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nodes of each type do, after what a client says of them.
+// The work of each type of node, from the client's parameters.
 #pragma once
 
 #include "graph.h"
@@ -13,7 +13,7 @@ NodeWorkPtr memset_work(Session &session, const std::shared_ptr<Context> &contex
 NodeWorkPtr host_work(const CUDA_HOST_NODE_PARAMS *parameters);
 NodeWorkPtr kernel_work(Session &session, const std::shared_ptr<Context> &context,
                         const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
-// In the context of the work before, unless another one is named.
+// In the context of the previous work, unless another one is named.
 NodeWorkPtr kernel_work(Session &session, const NodeWork &before,
                         const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
 NodeWorkPtr named_work(const char *what);

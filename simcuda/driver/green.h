@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Green contexts: a part of a device's multiprocessors, with streams of its own. What else there is
-// in one (memory, events, modules, errors) belongs to the primary context that it is a part of.
+// Green contexts: a part of a device's multiprocessors, with streams of its own. Its memory,
+// events, modules and errors belong to the primary context that it is a part of.
 #pragma once
 
 #include "driver.h"
@@ -9,7 +9,7 @@ namespace simcuda {
 
 struct GreenContext {
   CUgreenCtx handle = nullptr;
-  std::shared_ptr<Context> context;  // what clients can make current
+  std::shared_ptr<Context> context;  // the context that clients can make current
   CUdevResource resource{};
 };
 
@@ -19,9 +19,9 @@ struct ResourceDescriptor {
   CUdevResource resource{};
 };
 
-// Its streams stay, and can do nothing any more.
+// Its streams stay, but can do nothing any more.
 void end_green(Driver &driver, const std::shared_ptr<GreenContext> &green);
-// Those that go with the primary context.
+// Destroys those of the primary context.
 void end_green_of(Driver &driver, const Context &primary);
 
 }  // namespace simcuda

@@ -24,13 +24,13 @@ bool begins(const void *bytes, std::size_t room, std::string_view with) {
          std::strncmp(static_cast<const char *>(bytes), with.data(), with.size()) == 0;
 }
 
-// Up to its end, or the zero behind it.
+// Up to its end, or the terminating zero.
 std::string_view text_at(const void *bytes, std::size_t room) {
   const char *text = static_cast<const char *>(bytes);
   return {text, room == unknown_room ? std::strlen(text) : strnlen(text, room)};
 }
 
-// Whether its first word, behind comments, is .version.
+// Whether its first word, after comments, is .version.
 bool is_ptx(std::string_view text) {
   for (;;) {
     const auto word = text.find_first_not_of(" \t\r\n");
@@ -61,7 +61,7 @@ Texts texts_of_fat_binary(const void *container, std::size_t room) {
   return {std::string(text_at(text.data(), text.size()))};
 }
 
-// "simcuda linked\n", and for each text its size, a line feed and itself; the last size is 0.
+// "simcuda linked\n", and for each text its size, a line feed and the text; a size of 0 ends it.
 Texts texts_of_linked(std::string_view rest) {
   Texts texts;
   for (;;) {
@@ -88,7 +88,7 @@ Image image_of_names(std::string_view rest) {
   return image;
 }
 
-// What takes the place of a kernel is launched as that is.
+// A registered kernel that replaces one is launched as such.
 void check_arguments(const KernelCode &registered, const kernel::Kernel &kernel) {
   bool same = registered.arguments.size() == kernel.parameters.size();
   for (std::size_t i = 0; same && i < kernel.parameters.size(); ++i)
@@ -113,15 +113,15 @@ std::vector<std::string> opaque_kernels(const void *bytes, std::size_t room) {
   return names;
 }
 
-// The kernels of machine code that are registered: what they do need not be executed. Unless there
-// are such, nobody reads on in an image of which no more may be there than its first bytes.
+// The registered kernels among those of machine code: they need not be executed. If none is
+// registered, nothing more of the image is read, since there may be no more than its first bytes.
 Image image_of_machine_code(const void *bytes, std::size_t room) {
   Image image;
   if (!are_kernels_registered()) return image;
   try {
     for (const std::string &name : opaque_kernels(bytes, room))
       if (auto registered = registered_kernel(name)) image.kernels.push_back(std::move(registered));
-  } catch (const std::runtime_error &) {  // it is not whole
+  } catch (const std::runtime_error &) {  // it is incomplete
   }
   return image;
 }
@@ -168,7 +168,7 @@ Texts texts_of(const void *bytes, std::size_t room) {
           CUDA_ERROR_NO_BINARY_FOR_GPU,
           "this is machine code (a cubin), which simcuda cannot execute: it needs PTX, or "
           "a stand-in for one of its kernels"};
-    // The first bytes can be looked at one by one only, where a text may end.
+    // The first bytes may be read only one by one, since a text may end there.
     if (!begins(bytes, room, ".") && text_at(bytes, std::min<std::size_t>(room, 4)).size() == 4) {
       if (is_fat_wrapper(bytes)) {
         if (room != unknown_room)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What modules and libraries are loaded from: PTX, fat binaries that hold it, what the linker made
-// of several, and the names of registered kernels.
+// The images of modules and libraries: PTX, fat binaries that contain it, the linker's results, and
+// the names of registered kernels.
 #pragma once
 
 #include "jit.h"
@@ -8,7 +8,7 @@
 
 namespace simcuda {
 
-// An image that is refused, and why.
+// An invalid image, and the reason.
 struct BadImage {
   CUresult result;
   std::string why;
@@ -17,8 +17,7 @@ struct BadImage {
 // PTX texts to be linked with each other.
 using Texts = std::vector<std::string>;
 
-// Those of an image that `bytes` begin; `room` of them may be read, if that is known. Throws
-// BadImage.
+// Reads the image at `bytes`, of which `room` bytes may be read, if that is known. Throws BadImage.
 inline constexpr std::size_t unknown_room = SIZE_MAX;
 Texts texts_of(const void *bytes, std::size_t room);
 // Texts as one image, to be loaded later.
@@ -26,13 +25,13 @@ std::string linked_image(const Texts &texts);
 // Throws BadImage.
 kernel::ModulePtr compile(const Texts &texts);
 
-// What a call was given to load. What is wrong with it is said on standard error, and in the log of
-// the client's. The simulator's lock is let go while PTX is compiled.
+// Loads the image that a call was given. Errors are reported on standard error and in the client's
+// log. Releases the simulator's lock while PTX is compiled.
 Image load_image(Session &session, const char *symbol, const void *bytes, JitOptions &options,
                  std::size_t room = unknown_room);
 Image load_file(Session &session, const char *symbol, const char *path, JitOptions &options);
 [[noreturn]] void refuse_image(const char *symbol, const BadImage &bad, JitOptions &options);
-// A whole file. Throws Refused if it cannot be read.
+// Reads a whole file. Throws Refused if that fails.
 std::string read_file(const char *path);
 
 }  // namespace simcuda

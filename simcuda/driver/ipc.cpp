@@ -21,12 +21,12 @@
 namespace simcuda {
 namespace {
 
-// How often a process looks at what others want, while something is under way between them.
+// How often a process polls for requests of others, while there is anything to wait for.
 constexpr useconds_t look_every_us = 300;
-// Records that no other process is known to have waited for; older ones count as waited for.
+// Records that no other process is known to have waited for. Older ones count as waited for.
 constexpr std::size_t most_remembered = 256;
 
-// One that has ended but is not waited for by its parent is not alive.
+// A process that has ended, but whose parent has not waited for it, is not alive.
 bool is_alive(std::int32_t process) {
   if (process == getpid()) return true;
   const int file = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
@@ -55,7 +55,7 @@ void raise(std::atomic<std::uint64_t> &value, std::uint64_t to) {
   }
 }
 
-// The next place of a board that is free.
+// The next free entry of a board.
 template <class Slot, std::size_t count>
 Slot &take(Slot (&slots)[count], std::uint32_t &next) {
   for (std::size_t tries = 0; tries < count; ++tries) {
@@ -262,7 +262,7 @@ void Ipc::record(const std::shared_ptr<EventShare> &share, const OperationPtr &o
   record.by = getpid();
   raise(event.recorded, count);
   share->last_own = count;
-  operation->after_errors = true;  // a wait for it must end
+  operation->after_errors = true;  // a process that waits for it must not wait forever
   operation->run = [share, count] { share->slot->record(count).done = count; };
   records_.push_back({share, count, operation});
   if (records_.size() > most_remembered &&
@@ -276,7 +276,7 @@ void Ipc::record(const std::shared_ptr<EventShare> &share, const OperationPtr &o
 void Ipc::wait(const std::shared_ptr<EventShare> &share, const OperationPtr &operation) {
   const std::uint64_t count = share->slot->recorded;
   raise(share->slot->awaited, count);
-  // That record may come after work of this process that the other one waits for.
+  // The record may come after work of this process that the other one waits for.
   for (auto &mine : records_)
     if (mine.share->slot->awaited >= mine.count && mine.operation->step)
       operation->reached.push_back(mine.operation->step->moment);
@@ -328,7 +328,7 @@ void Ipc::start_thread() {
   thread_started_ = true;
 }
 
-// Whether something is under way between processes.
+// Whether anything between processes is unfinished.
 bool Ipc::advance() {
   std::vector<OperationPtr> wanted;
   bool under_way = !waits_.empty();
@@ -350,7 +350,7 @@ bool Ipc::advance() {
   return under_way;
 }
 
-// A thread of its own: the driver's may be in a host function that waits for another process.
+// On a thread of its own: the driver's may be in a host function that waits for another process.
 void Ipc::work() {
   become_driver_thread();
   Lock lock(simulator_mutex());

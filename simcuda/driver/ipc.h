@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What processes share. Each process that shares something keeps a board: a file in memory that
-// says what there is. A handle names the process, its board and a place there; the process that
-// opens it finds the board, and memory itself, under /proc/PID/fd. So nothing is left when a
-// process ends, however it does.
+// What processes share. Each process that shares something has a board: a file in memory with an
+// entry for each shared object. A handle names the process, its board and an entry. The process
+// that opens the handle finds the board, and the memory itself, in /proc/PID/fd. So nothing is left
+// when a process ends, in whatever way.
 #pragma once
 
 #include <condition_variable>
@@ -16,11 +16,11 @@
 
 namespace simcuda {
 
-// An id is never used again; 0: there is nothing any more.
+// Ids are never used again; 0: the entry is free.
 struct SharedMemory {
   std::atomic<std::uint64_t> id;
   std::uint64_t offset, size, pool;
-  std::int32_t file, device;  // the device as the machine counts
+  std::int32_t file, device;  // by the machine's number
 };
 
 struct SharedPool {
@@ -28,7 +28,7 @@ struct SharedPool {
   std::int32_t device;
 };
 
-// An event counts its records: the last one is its state. As many as this may be under way at once.
+// An event counts its records; the last one is its state. At most this many can be unfinished.
 inline constexpr std::size_t most_records = 64;
 
 struct SharedRecord {
@@ -38,7 +38,7 @@ struct SharedRecord {
 
 struct SharedEvent {
   std::atomic<std::uint64_t> id, claimed, recorded;
-  // The last record that another process has given work to wait for, and that its work or its host
+  // The last record that work of another process waits for, and the last that its work or its host
   // has waited for.
   std::atomic<std::uint64_t> awaited, seen;
   std::int32_t device;
@@ -57,7 +57,7 @@ struct Board {
   SharedEvent events[2048];
 };
 
-// What a handle holds: 64 bytes for a client, of any origin.
+// The contents of a handle: 64 bytes from a client, which may be anything.
 struct Ticket {
   enum class Kind : std::uint32_t { memory = 0x6d656d31, event = 0x65767431, pool = 0x706f6f31 };
 
@@ -72,7 +72,7 @@ static_assert(sizeof(Ticket) == 64);
 
 using BoardPtr = std::shared_ptr<Board>;
 
-// A place on a board. The process that made it takes it back.
+// An entry of a board. The process that made it frees it.
 template <class Slot>
 struct Shared {
   BoardPtr board;
@@ -93,9 +93,9 @@ struct MemoryShare : Shared<SharedMemory> {};
 struct PoolShare : Shared<SharedPool> {};
 
 struct EventShare : Shared<SharedEvent> {
-  std::uint64_t last_own = 0;  // of this process's records
+  std::uint64_t last_own = 0;  // of this process
 
-  // Whether all that the record came after is done, or its process has ended.
+  // Whether all work before the record is complete, or its process has ended.
   bool is_done(std::uint64_t count) const;
 };
 
@@ -105,7 +105,7 @@ struct Import {
   unsigned opened = 1;
 };
 
-// All of it with the simulator's lock held.
+// The simulator's lock must be held for all of it.
 class Ipc {
  public:
   Ipc(Schedule &schedule, Races &races) : schedule_(schedule), races_(races) {}
@@ -115,38 +115,39 @@ class Ipc {
   std::shared_ptr<PoolShare> offer_pool(int device);
   std::shared_ptr<EventShare> offer_event(int device);
 
-  // Of what this process shares.
+  // For objects that this process shares.
   Ticket ticket_of(const MemoryShare &share) const;
   Ticket ticket_of(const PoolShare &share) const;
   Ticket ticket_of(const EventShare &share) const;
-  // What a ticket names; null: nothing, or not any more.
+  // The object that a ticket names; null if it does not exist, or not any more.
   std::shared_ptr<MemoryShare> find_memory(const Ticket &ticket);
   std::shared_ptr<PoolShare> find_pool(const Ticket &ticket);
   std::shared_ptr<EventShare> find_event(const Ticket &ticket);
-  // Whether the process that a ticket is from has ended.
+  // Whether the process of a ticket has ended.
   static bool has_ended(const Ticket &ticket);
-  // An event of such a process: nothing is left to wait for.
+  // An event of such a process, with nothing to wait for.
   static std::shared_ptr<EventShare> ended_event(const Ticket &ticket, int device);
   bool is_own(const Ticket &ticket) const { return own_ && ticket.nonce == own_->nonce; }
-  // The file that shared memory lies in, to be closed by the caller; -1: it is gone.
+  // A descriptor of the file with the shared memory, which the caller must close; -1: it is gone.
   static int open_file(const MemoryShare &share);
 
-  // Makes an operation a record that all can see. Waits where too many are under way: before that,
-  // all that could refuse the operation has been asked.
+  // Makes an operation a record that all processes can see. Waits if too many are unfinished, so
+  // all checks that can fail must have been done.
   void record(const std::shared_ptr<EventShare> &share, const OperationPtr &operation, Lock &lock);
-  // Makes an operation that is to be submitted wait for another process's last record.
+  // Makes an operation wait for another process's last record. Must be called before it is
+  // submitted.
   void wait(const std::shared_ptr<EventShare> &share, const OperationPtr &operation);
-  // The host asks for that record, or waits for it.
+  // The host queries that record, or waits for it.
   bool query(const EventShare &share);
   void synchronise(const EventShare &share, Lock &lock);
 
-  // The host goes on after work that other processes have waited for: they may have told it.
+  // Orders the host after work that other processes have waited for: they may have told it.
   void learn();
 
-  // What is mapped for a context, or (null) for a pool.
+  // The memory that is mapped for a context, or, for null, a pool.
   Import *find_import(const MemoryShare &share, const Context *context);
   void remember(const MemoryShare &share, const Context *context, AllocationPtr allocation);
-  // Whether another context of the device has opened handles from that process and that device.
+  // Whether another context of the device has opened handles of that process and that device.
   bool other_context_opened(const MemoryShare &share, const Context &context) const;
 
  private:
@@ -168,13 +169,13 @@ class Ipc {
   Races &races_;
   BoardPtr own_;
   int own_file_ = -1;
-  std::map<std::uint64_t, std::weak_ptr<Board>> boards_;  // of others, by nonce
+  std::map<std::uint64_t, std::weak_ptr<Board>> boards_;  // of other processes, by nonce
   std::map<ImportKey, Import> imports_;  // by the board's nonce and the id; some have ended
-  std::size_t most_imports_ = 64;        // before those are swept out
+  std::size_t most_imports_ = 64;        // before the ended ones are removed
   std::uint64_t last_id_ = 0;
   std::uint32_t next_memory_ = 0, next_pool_ = 0, next_event_ = 0;
-  std::deque<Record> records_;  // of this process, that no other is known to have waited for
-  std::vector<Record> waits_;   // for records of others
+  std::deque<Record> records_;  // of this process, and not known to be waited for by another
+  std::vector<Record> waits_;   // for records of other processes
   std::condition_variable wake_;
   bool thread_started_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The options of the compiler in a driver: what it says goes into buffers of the client's. There is
-// nothing to optimise here, so that the others change nothing.
+// The options of the driver's compiler. Its messages go into the client's buffers. Nothing is
+// optimised here, so the other options have no effect.
 #pragma once
 
 #include <string_view>
@@ -12,9 +12,9 @@ namespace simcuda {
 class JitOptions {
  public:
   JitOptions() = default;
-  // Refuses numbers that are no option's.
+  // Rejects invalid option numbers.
   JitOptions(unsigned count, const int *options, void **values);
-  // As much as there is room for, with a zero behind it, and how much that is.
+  // Copies as much as fits, with a terminating zero; returns the size.
   void info(std::string_view text) { add(info_, text); }
   void error(std::string_view text) { add(error_, text); }
 
@@ -22,7 +22,7 @@ class JitOptions {
   struct Log {
     char *buffer = nullptr;
     std::size_t size = 0, used = 0;
-    void **filled = nullptr;  // the client's, which is told
+    void **filled = nullptr;  // the client's variable, which receives it
   };
   static void add(Log &log, std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels that tests register in place of compiled ones: see simcuda.h.
+// Kernels that tests register in the place of compiled ones: see simcuda.h.
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +18,7 @@ Registered &registered() {
   return *all;
 }
 
-// While a kernel's code runs, its thread may not call CUDA.
+// While a kernel's code runs, its thread must not call CUDA.
 class OnDevice {
  public:
   OnDevice() : thread_(thread_state()), before_(thread_.driver_thread) {
@@ -49,10 +49,10 @@ std::vector<simcuda_range> ranges_of(const KernelLaunch &launch, const simcuda_l
   return ranges;
 }
 
-// A kernel sees what there is by the time it runs.
+// A kernel sees the memory as it is when the kernel runs.
 void run(const KernelLaunch &launch, const simcuda_launch &seen, std::vector<simcuda_range> ranges,
          const std::vector<Place> &places) {
-  std::vector<std::vector<std::byte>> lost;  // what was freed: it reads as poison
+  std::vector<std::vector<std::byte>> lost;  // freed memory: it reads as poison
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const Place &place = places[i];
     ranges[i].bytes = nullptr;
@@ -74,7 +74,7 @@ void run(const KernelLaunch &launch, const simcuda_launch &seen, std::vector<sim
   if (result != CUDA_SUCCESS) throw Refused{result};
 }
 
-// Arguments in one buffer lie at multiples of this.
+// Arguments in one buffer are aligned to this.
 std::size_t argument_alignment(std::size_t size) {
   return std::min<std::size_t>(size & (~size + 1), 16);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels, the modules and libraries that clients find them in, and what those are loaded from.
+// Kernels, and the modules, libraries and images that contain them.
 #pragma once
 
 #include "driver.h"
@@ -12,18 +12,18 @@ struct ArgumentPlace {
   std::size_t offset, size;
 };
 
-// What a launch executes: a kernel of PTX, or one that a test has registered in its place.
+// What a launch executes: a PTX kernel, or one that a test has registered in its place.
 struct KernelCode {
   std::string name;
   std::vector<ArgumentPlace> arguments;
   std::size_t argument_bytes = 0;
 
-  kernel::ModulePtr ptx;  // null: a registered one
+  kernel::ModulePtr ptx;  // null: a registered kernel
   const kernel::Kernel *kernel = nullptr;
 
   simcuda_kernel_ranges ranges = nullptr;
   simcuda_kernel_run run = nullptr;
-  // One that says what it uses while it runs.
+  // A kernel that reports what it uses while it runs.
   simcuda_stand_in_run stand_in = nullptr;
   void *data = nullptr;
 };
@@ -37,13 +37,13 @@ struct Function {
   std::weak_ptr<Module> module;
   std::weak_ptr<Library> library;
   std::shared_ptr<Function> of_library;  // the kernel that this is in one context
-  std::map<int, int> attributes;         // that were set
+  std::map<int, int> attributes;         // only those that were set
 };
 
 using FunctionPtr = std::shared_ptr<Function>;
 
-// A module's variables of global and constant memory, in one context. They go when neither the
-// module nor work that was launched from it is there any more.
+// A module's variables of global and constant memory in one context. They exist as long as the
+// module or work launched from it does.
 struct Globals {
   Globals() = default;
   Globals(const Globals &) = delete;
@@ -60,10 +60,10 @@ struct Module {
   bool of_library = false;
 };
 
-// The kernels of an image, and the code that they share.
+// The kernels of an image, and their common code.
 struct Image {
   std::vector<KernelCodePtr> kernels;
-  kernel::ModulePtr ptx;  // null: registered ones
+  kernel::ModulePtr ptx;  // null: registered kernels
 };
 
 struct Library {
@@ -73,7 +73,7 @@ struct Library {
   std::map<const Context *, std::shared_ptr<Module>> modules;
 };
 
-// A registered kernel; null if none has that name.
+// A registered kernel; null if the name is not registered.
 KernelCodePtr registered_kernel(std::string_view name);
 bool are_kernels_registered();
 // Returns the status of simcuda_kernel().
@@ -84,7 +84,7 @@ CUresult register_kernel(const char *name, const std::uint32_t *argument_sizes,
 std::shared_ptr<Module> add_module(Session &session, const Image &image,
                                    const std::shared_ptr<Context> &context);
 void remove_module(Driver &driver, const std::shared_ptr<Module> &module);
-// Modules go with their context.
+// Modules are destroyed with their context.
 void remove_modules_of(Driver &driver, const Context &context);
 std::shared_ptr<Library> add_library(Driver &driver, Image image);
 void remove_library(Driver &driver, const std::shared_ptr<Library> &library);
@@ -95,20 +95,20 @@ std::shared_ptr<Module> module_of(Session &session, Library &library,
 FunctionPtr function_of(Session &session, CUfunction handle);
 FunctionPtr kernel_of(Session &session, CUkernel handle);
 
-// What a kernel asks of the device, and may have of it.
+// The resources that a kernel needs, and those that the device has.
 inline constexpr unsigned multiprocessors = 132;
 int attribute_of(const Function &function, int attribute);
 void set_attribute(Function &function, int attribute, int value);
-// Blocks of a multiprocessor, of so many threads and bytes of dynamic shared memory.
+// How many blocks fit on a multiprocessor, by threads and bytes of dynamic shared memory.
 unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t shared_bytes);
-// Dynamic shared memory of each of so many blocks that a multiprocessor has room for.
+// The dynamic shared memory for each block, if that many blocks are on a multiprocessor.
 std::size_t available_shared(const Function &function, unsigned blocks, unsigned threads);
-// Blocks of the largest cluster, and of the one that is required; 0: none is.
+// The largest cluster size in blocks, and the required one; 0: none is required.
 unsigned most_in_cluster(const Function &function);
 unsigned required_in_cluster(const Function &function);
 void check_cache_config(int config);
 
-// A module's variable, or NOT_FOUND.
+// A module's variable; throws NOT_FOUND.
 const AllocationPtr &variable_of(const Module &module, const char *name);
 void tell_variable(const Module &module, const char *name, CUdeviceptr *address,
                    std::size_t *bytes);

@@ -73,7 +73,7 @@ void take_arguments(KernelLaunch &launch, void **parameters, void **extra) {
     if (code.argument_bytes) {
       if (!packed.bytes || packed.size < code.argument_bytes)
         throw Refused{CUDA_ERROR_INVALID_VALUE};
-      // As it is if the end of a structure has bytes that are no parameter's.
+      // Unchanged if the end of a structure has bytes that belong to no parameter.
       if (packed.size > code.argument_bytes) throw Refused{CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES};
       std::memcpy(launch.bytes.data(), packed.bytes, code.argument_bytes);
     }

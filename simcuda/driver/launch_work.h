@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A launch as work of the schedule, by the engine or a stand-in: its name, its memory, its time.
+// A launch as work of the schedule, by any engine: its name, its memory, its time limit.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 
 namespace simcuda {
 
-// How long work has gone on.
+// How long work has run.
 class Patience {
  public:
   explicit Patience(const KernelWork &work) : work_(work) {}
   void begin() { began_ = Clock::now(); }
-  // Others may begin beside it; without the simulator's lock.
+  // Others may begin beside it. Called without the simulator's lock.
   void goes_on();
-  // Whether it is to end now, for its time or for an error of its context's.
+  // Whether the work must end now, because of its time or an error of its context.
   bool is_over(const Context &context);
   bool is_out_of_time() const { return out_of_time_; }
   // "It had run for more than 600 seconds ..."
@@ -30,9 +30,9 @@ class Patience {
 class LaunchWork : public KernelWork {
  public:
   std::string name() const override;
-  // It is a part of other work, whose time it takes.
+  // It is part of other work, and shares its time limit.
   virtual void share(Patience &patience) = 0;
-  // The same launch, to be executed once more.
+  // The same launch, to be executed again.
   virtual std::shared_ptr<LaunchWork> again() const = 0;
 
  protected:
@@ -41,15 +41,15 @@ class LaunchWork : public KernelWork {
     std::shared_ptr<History> history;
   };
 
-  // When the launch is submitted: what it names is remembered as it is now.
+  // Called when the launch is submitted: stores the memory that it names now.
   explicit LaunchWork(std::shared_ptr<const KernelLaunch> launch);
   LaunchWork(const LaunchWork &) = default;
   ~LaunchWork() override = default;
 
-  // These with the simulator's lock. What is at an address of the device for this launch, within
-  // its reach or not; null: nothing.
+  // These need the simulator's lock. seen_at(): the memory at a device address for this launch,
+  // accessible or not; null: none.
   Seen seen_at(std::uintptr_t address) const;
-  // Why it cannot use what is there: a sentence.
+  // Why it cannot use that memory: a sentence.
   std::string describe_unusable(std::uintptr_t address) const;
 
   const std::shared_ptr<const KernelLaunch> launch_;
@@ -58,7 +58,7 @@ class LaunchWork : public KernelWork {
   std::vector<Seen> named_;
 };
 
-// Whether it reads as poison, and keeps nothing.
+// Whether the memory was freed, so that it reads as poison and keeps no writes.
 bool is_gone(const Allocation &allocation);
 
 }  // namespace simcuda

@@ -9,10 +9,10 @@
 namespace simcuda {
 namespace {
 
-// Of the section that holds a kernel's code.
+// The name prefix of a section with a kernel's code.
 constexpr std::string_view section_begins = ".text.";
 
-// A part of the image; false if it is not whole.
+// A part of the image; false if it is incomplete.
 class Bytes {
  public:
   Bytes(const void *bytes, std::size_t room)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be read in images of machine code (cubins): the names of their kernels.
+// Reads the names of the kernels in images of machine code (cubins).
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace simcuda {
 
-// Empty if it is no ELF image, or one that is cut off. Without a known room its own header is
-// believed.
+// Empty if it is no ELF image, or an incomplete one. If `room` is not known, the image's header is
+// trusted.
 std::vector<std::string> kernels_of_machine_code(const void *bytes, std::size_t room);
 
 }  // namespace simcuda

@@ -19,19 +19,20 @@ namespace simcuda {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t most_freed = 4096;  // that are remembered, of those of a stream
+constexpr std::size_t most_freed = 4096;  // how many are remembered, of stream-ordered frees
 constexpr std::size_t most_gone = 256;    // and of all
-// Each block that the host may touch, between pages that it may not, is a mapping of its own, and a
-// process may have some 65,000 of those. So the page behind one is kept from the host for so many.
+// Each block that the host can access is a mapping of its own, between inaccessible pages, and a
+// process may have some 65,000 mappings. So the page behind a block is inaccessible only for this
+// many.
 constexpr std::size_t most_guarded = 16384;
-// As much address space as the process may reserve, between these bounds.
+// As much address space as the process may reserve, within these bounds.
 constexpr std::size_t largest_arena = std::size_t{256} << 30;
 constexpr std::size_t smallest_arena = std::size_t{1} << 30;
 
-// The driver's side becomes usable in pieces of this size, as allocations need it.
+// The driver's mapping becomes usable in pieces of this size, as allocations need it.
 constexpr std::size_t growth = std::size_t{64} << 20;
 
-// Valgrind keeps a record of every page that is mapped, so it gets as few as will do.
+// Valgrind keeps a record of each mapped page, so it gets as few as possible.
 std::size_t most_address_space() {
   const char *preloaded = std::getenv("LD_PRELOAD");
   const bool valgrind = preloaded && std::strstr(preloaded, "vgpreload");
@@ -42,7 +43,7 @@ std::size_t whole_pages(std::size_t size) {
   return (size + page - 1) / page * page;
 }
 
-// What the host can see, or another process, counts as written.
+// Memory that the host or another process can write counts as written.
 void track_written(Allocation &allocation) {
   if (allocation.kind == Allocation::Kind::device && Settings::get().checks.written)
     allocation.written = std::make_shared<Written>();
@@ -55,7 +56,7 @@ void note_written(const Place &place, std::size_t offset, std::size_t size) {
                            size);
 }
 
-// The driver's side is not for a child process, nor for a core file.
+// The driver's mapping is private: not in a child, and not in a core file.
 void keep_to_driver(void *bytes, std::size_t size) {
   madvise(bytes, size, MADV_DONTFORK);
   madvise(bytes, size, MADV_DONTDUMP);
@@ -165,7 +166,7 @@ void Arena::release(std::uintptr_t address, std::size_t size) {
 
 void Memory::add(const AllocationPtr &allocation) {
   allocation->buffer_id = ++last_buffer_id_;
-  // Of what was freed where this is, nothing is remembered.
+  // Freed memory at these addresses is forgotten.
   auto old = freed_.lower_bound(allocation->address);
   if (old != freed_.begin() && freed(allocation->address)) --old;
   while (old != freed_.end() && old->first < allocation->address + allocation->size)
@@ -293,10 +294,10 @@ void Memory::free(Allocation &allocation, Address address) {
     aliases_.release(allocation.alias - in_page, in_page + allocation.size);
   }
   auto found = by_address_.find(allocation.address);
-  // What is handed out again before its free has run belongs to another allocation by now.
+  // Memory that is reused before its free has run belongs to another allocation by now.
   if (found == by_address_.end() || found->second.get() != &allocation) return;
   remember(allocation);
-  auto node = by_address_.extract(found);  // it goes on to live until the end of this
+  auto node = by_address_.extract(found);  // it stays alive until the end of this function
   Arena &arena = arena_of(allocation);
   if (allocation.imported) arena.unmap(allocation.address, allocation.size);
   if (address == Address::kept)
@@ -314,7 +315,7 @@ void Memory::remember(const Allocation &allocation) {
 }
 
 std::string Memory::describe(std::uintptr_t address) const {
-  // Where memory was handed out again, the mistake is more likely about what is there now.
+  // If the memory was reused, the error more likely concerns the present allocation.
   for (auto gone = gone_.rbegin(); gone != gone_.rend(); ++gone)
     if (address - gone->address < gone->size && !overlaps(gone->address, gone->size))
       return "It lies in " + describe_memory(gone->kind, gone->size, gone->address) +
@@ -326,7 +327,7 @@ std::string Memory::describe(std::uintptr_t address) const {
   const auto distance = [](std::uintptr_t bytes) { return std::to_string(bytes) + " bytes "; };
   const Allocation *below = next == by_address_.begin() ? nullptr : std::prev(next)->second.get();
   const Allocation *above = next == by_address_.end() ? nullptr : next->second.get();
-  constexpr std::uintptr_t near = 1 << 20;  // what comes before the first, or after the last
+  constexpr std::uintptr_t near = 1 << 20;  // bytes before the first, or after the last
   if (!is_ours(address) && !(above && above->device_address() - address < near) &&
       !(below && address - below->device_address() - below->size < near))
     return "It may be the host's own memory: no allocation is near.";

@@ -17,14 +17,14 @@ AllocationPtr allocate(Driver &driver, const kernel::Variable &variable,
   auto allocation = driver.memory.allocate(kind, context->device, size, CU_MEM_ATTACH_GLOBAL);
   allocation->context = context;
   allocation->of_module = true;
-  allocation->written = nullptr;  // what is not stated is 0
+  allocation->written = nullptr;  // the rest of a variable is 0
   allocation->constant = variable.space == kernel::Space::constant;
   std::memset(allocation->bytes, 0, size);
   std::copy(variable.bytes.begin(), variable.bytes.end(), allocation->bytes);
   return allocation;
 }
 
-// Of the bytes of an address those that a relocation stands for.
+// The bytes of an address that a relocation stands for.
 void relocate(const Globals &globals, const kernel::Module &ptx, const kernel::Variable &variable) {
   std::byte *bytes = globals.variables.at(variable.name)->bytes;
   for (const kernel::Relocation &relocation : variable.relocations) {
@@ -56,7 +56,7 @@ FunctionPtr add_function(Driver &driver, const KernelCodePtr &code) {
 
 Globals::~Globals() {
   for (auto &[name, allocation] : variables)
-    if (!allocation->dead) driver()->memory.free(*allocation);  // else its context went first
+    if (!allocation->dead) driver()->memory.free(*allocation);  // else destroyed with its context
 }
 
 std::shared_ptr<Module> add_module(Session &session, const Image &image,

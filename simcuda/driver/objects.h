@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the simulated driver is made of: operations, streams, events, contexts, devices, memory.
+// The objects of the simulated driver: operations, streams, events, contexts, devices, memory.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace simcuda {
 
 using Clock = std::chrono::steady_clock;
 
-// Thrown inside an entry point; becomes its result.
+// Thrown in an entry point; becomes the call's result.
 struct Refused {
   CUresult result;
 };
@@ -56,8 +56,8 @@ struct UserObject;
 struct VirtualMapping;
 class Written;
 
-// Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
-// allocation it is ordinary host memory that the driver knows nothing of.
+// Memory that an operation reads or writes: rows of `size` bytes, and slices of such rows. Without
+// an allocation it is host memory that the driver does not know.
 struct Access {
   std::shared_ptr<Allocation> allocation;
   std::uintptr_t begin;
@@ -69,50 +69,50 @@ struct Access {
 
 struct Operation;
 
-// A kernel that is executed: on a thread of its own, since it may wait for anybody.
+// A kernel that is executed, on a thread of its own, since it may wait for other work.
 class KernelWork {
  public:
   virtual ~KernelWork() = default;
-  virtual std::string name() const = 0;  // as people wrote it
-  // With no lock held; the operation is there meanwhile, and does not change.
+  virtual std::string name() const = 0;  // not mangled
+  // Called without a lock. The operation exists meanwhile, and does not change.
   virtual void run(const Operation &operation) = 0;
-  // Then, with the simulator's lock: what came of it.
+  // Called after that, with the simulator's lock: reports the outcome.
   virtual void ran(const Operation &operation) = 0;
 };
 
-// One piece of work in a stream. It may run once every operation that it waits for is done.
+// One piece of work in a stream. It may run once all operations that it waits for are done.
 struct Operation {
   enum class State { pending, handed_over, done };
 
   std::uint64_t id = 0;
   const char *what = "";
-  Site made_at = 0;  // of a node: by a call from there
+  Site made_at = 0;  // for a node: the call that made it
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
-  // In time alone: an edge that a pool put in for a block of memory promises nothing else.
+  // Only in time: an edge that a pool adds for reused memory promises no other order.
   std::vector<std::shared_ptr<Operation>> merely_after;
-  std::vector<Moment> reached;  // for the race detector: it comes after these as well
-  std::size_t blockers = 0;     // how many of those that it waits for are not done
-  bool external = false;        // it waits for another process, too: that is one of them
-  bool inside = false;          // a conditional node's body: it runs, if it does, with that node
-  std::uint32_t branch = 0;     // of a launched graph, counted from 1; 0: the stream's own line
+  std::vector<Moment> reached;  // for the race detector: it comes after these, too
+  std::size_t blockers = 0;     // how many operations that it waits for are not done
+  bool external = false;        // one of those is in another process
+  bool inside = false;          // in a conditional node's body: the node runs it, if at all
+  std::uint32_t branch = 0;     // of a launched graph, counted from 1; 0: the stream itself
   std::vector<Access> accesses;
   std::function<void()> run;                   // with the simulator's lock held; may be empty
-  std::function<void()> host_function;         // on the driver's thread, with no lock held
-  std::shared_ptr<const KernelLaunch> launch;  // of a kernel
+  std::function<void()> host_function;         // on the driver's thread, without a lock
+  std::shared_ptr<const KernelLaunch> launch;  // for a kernel
   std::shared_ptr<const Conditional> conditional;
   std::shared_ptr<KernelWork> kernel;
   State state = State::pending;
-  bool after_errors = false;  // it runs in a context that has failed, too
+  bool after_errors = false;  // also runs in a context that has failed
   std::uint64_t duration_ns = 1000;
-  // Of work that keeps its stream busy: for how much longer a mere query will not see its end.
+  // For work that keeps its stream busy: how much longer queries return NOT_READY.
   std::uint64_t busy_ns = 0;
   bool demanded = false;  // something waits for it: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
   std::uint64_t finished_ns = 0;                     // on the simulator's virtual clock
-  std::shared_ptr<const NodeParameters> parameters;  // of one that is captured
-  std::shared_ptr<const Step> step;                  // what the race detector knows of it
+  std::shared_ptr<const NodeParameters> parameters;  // if it is captured
+  std::shared_ptr<const Step> step;                  // the race detector's record of it
 };
 
 using OperationPtr = std::shared_ptr<Operation>;
@@ -129,14 +129,14 @@ struct Stream : std::enable_shared_from_this<Stream> {
   int priority = 0;
   Site made_at = 0;
   bool destroyed = false;
-  bool before_legacy = false;  // it is in its context's list of such
+  bool before_legacy = false;  // whether it is in `blocking` of its context
   OperationPtr tail;           // the last operation submitted, done or not
   std::shared_ptr<Capture> capture;
-  // What the next captured node depends on; the handles, as told to a client that asks.
+  // What the next captured node depends on, and the handles returned to a client that asks.
   std::vector<std::shared_ptr<GraphNode>> capture_tail;
   std::vector<CUgraphNode> told_dependencies;
   std::vector<CUgraphEdgeData> told_edges;
-  std::map<std::uint32_t, std::uint32_t> lanes;  // of the race detector, by branch
+  std::map<std::uint32_t, std::uint32_t> lanes;  // for the race detector, by branch
 
   bool blocking() const { return kind != Kind::legacy && !(flags & CU_STREAM_NON_BLOCKING); }
 };
@@ -146,25 +146,25 @@ struct Event {
   std::shared_ptr<Context> context;
   unsigned flags = 0;
   OperationPtr recorded;             // of the last record; null if never recorded
-  std::shared_ptr<Capture> capture;  // the last record was in this capture
+  std::shared_ptr<Capture> capture;  // set if the last record was in a capture
   std::vector<std::shared_ptr<GraphNode>> capture_tail;
-  std::shared_ptr<EventShare> share;  // of one that processes share
+  std::shared_ptr<EventShare> share;  // for an event that processes share
 
   // Whether its last record is another process's.
   bool recorded_elsewhere() const;
 };
 
-// What was said of dumps after a fault, by attribute, as bytes.
+// The settings for dumps after a fault, by attribute, as bytes.
 using CoredumpSettings = std::map<int, std::string>;
 
 struct Context {
-  std::uint64_t id = 0;  // changes when a primary context comes to life again; the handle does not
+  std::uint64_t id = 0;  // changes when a primary context is made again; the handle does not
   CUcontext handle = nullptr;
   int device = 0;
   bool primary = false;
   bool alive = false;
-  bool removed = false;  // by the client, for ever
-  // The first that left it unusable; every later call returns it. Callbacks are told it, too.
+  bool removed = false;  // by the client, for good
+  // The first error that made it unusable. Every later call returns it, and callbacks receive it.
   std::atomic<CUresult> error{CUDA_SUCCESS};
   unsigned flags = 0;
   unsigned api_version = 3020;
@@ -172,41 +172,40 @@ struct Context {
   int cache_config = 0;
   CoredumpSettings coredump;
   std::set<CUcontext> peers;
-  // Of a green context: its own handle, and the primary context that it is a part of.
+  // For a green context: its own handle, and the primary context that it is a part of.
   CUgreenCtx green = nullptr;
   std::shared_ptr<Context> parent;
-  OperationPtr gate;  // all work that is submitted from now on comes after this
+  OperationPtr gate;  // all work submitted from now on comes after this
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
-  // Streams that the legacy stream waits for: blocking ones that were given work after it was. When
-  // there are so many, those are dropped that need no wait any more.
+  // Streams that the legacy stream waits for: blocking ones with work submitted after its own. If
+  // there are many, those without unfinished work are removed.
   std::vector<std::shared_ptr<Stream>> blocking;
   std::size_t most_blocking = 64;
 
   bool is_within(const Context &other) const { return this == &other || parent.get() == &other; }
 };
 
-// The context that memory, events and modules belong to, and errors stay with.
+// The context that owns memory, events and modules, and that errors belong to.
 inline const std::shared_ptr<Context> &owner_of(const std::shared_ptr<Context> &context) {
   return context->parent ? context->parent : context;
 }
 
-// Memory that has been freed in stream order, perhaps not yet: a pool may hand it out again.
+// Memory that was freed in stream order, perhaps not yet: a pool may reuse it.
 struct FreeBlock {
-  AllocationPtr allocation;  // that was there
+  AllocationPtr allocation;  // the former allocation
   OperationPtr freed;
   std::uint64_t stream;
 };
 
-// Of one size. Of each stream only the first that was freed is looked at: it is done first, and
-// waited for first.
+// Free blocks of one size. For each stream only the first one is considered: it is free first.
 class FreeBlocks {
  public:
   void add(FreeBlock block);
   using Chosen = std::function<bool(const FreeBlock &)>;
-  // Of those first ones that this says yes to, the one that was freed first.
+  // Takes, of those first blocks for which `chosen` returns true, the one freed first.
   std::optional<FreeBlock> take_first(const Chosen &chosen);
-  // How many went.
+  // Returns how many were removed.
   std::size_t drop(const Chosen &chosen);
   void for_each(const std::function<void(const FreeBlock &)> &tell) const;
   bool is_empty() const { return by_stream_.empty(); }
@@ -231,27 +230,27 @@ struct Pool {
   int reuse[4] = {0, 1, 1, 1};  // by attribute number
   std::map<int, int> access;    // by device
   std::shared_ptr<PoolShare> share;
-  bool imported = false;  // from another process: it holds what is there, and has none to give
+  bool imported = false;  // from another process: the pool cannot allocate
 
   std::map<std::size_t, FreeBlocks> free_blocks;  // by the number of pages
   std::size_t free_count = 0;
-  // A pool with more free blocks than this releases those that need no wait.
+  // If a pool has more free blocks than this, those that need no wait are forgotten.
   static constexpr std::size_t least_most_free = 4096;
   std::size_t most_free = least_most_free;
 };
 
 struct Device {
   int ordinal = 0;
-  int physical = 0;  // as the machine counts; CUDA_VISIBLE_DEVICES makes the ordinals
-  std::uint64_t total = 0, used = 0;  // used: with what pools hold
-  bool lost = false;                  // for good
+  int physical = 0;  // the machine's number; CUDA_VISIBLE_DEVICES gives the ordinals
+  std::uint64_t total = 0, used = 0;  // used: including what pools hold
+  bool lost = false;                  // stays so
   std::shared_ptr<Context> primary;
   unsigned primary_references = 0;
   std::shared_ptr<Pool> default_pool, current_pool;
-  // Of graphs: what is allocated, and what is held for that, which the device counts as used.
+  // For graphs: what is allocated, and what is held for that, which the device counts as used.
   std::uint64_t graph_used = 0, graph_used_high = 0, graph_reserved = 0, graph_reserved_high = 0;
   std::set<GraphMemory *> graph_memory;  // that counts as used
-  std::uint64_t graph_idle = 0;          // of that, what is of graphs that are gone
+  std::uint64_t graph_idle = 0;          // part of that: memory of destroyed graphs
 };
 
 struct Allocation {
@@ -262,14 +261,14 @@ struct Allocation {
   int device = 0;
   std::shared_ptr<Context> context;  // null for memory of a pool
   std::shared_ptr<Pool> pool;
-  std::weak_ptr<GraphMemory> graph;  // of a graph's own memory
+  std::weak_ptr<GraphMemory> graph;  // for memory of a graph
   std::uintptr_t address = 0;        // what the client was given
-  std::uintptr_t alias = 0;          // the device's own address of the same bytes, where it differs
+  std::uintptr_t alias = 0;          // the device's own address of the same bytes, if it differs
   std::size_t size = 0;
-  std::byte *bytes = nullptr;  // as the driver sees them
+  std::byte *bytes = nullptr;  // in the driver's mapping
   unsigned flags = 0;
-  int sync_memops = 0;  // the blocking forms of copies and memset wait, always
-  // The last of those that went on without waiting, and are not done, by stream.
+  int sync_memops = 0;  // whether the blocking forms of copies and memset always wait
+  // The last operations that did not wait and are not done, by stream.
   std::map<std::uint64_t, OperationPtr> late;
   void go_on_without(const Stream &stream, OperationPtr operation) {
     std::erase_if(late, [](auto &each) { return each.second->state == Operation::State::done; });
@@ -277,28 +276,28 @@ struct Allocation {
   }
   bool free_submitted = false;
   std::shared_ptr<History> history;    // of its uses, for the race detector
-  std::uint64_t charged = 0;           // bytes that count as used, of its device or its pool
-  std::shared_ptr<MemoryShare> share;  // with other processes: offered to them, or from one
-  std::size_t kernels = 0;             // that run, and use it
+  std::uint64_t charged = 0;           // bytes counted as used, of its device or its pool
+  std::shared_ptr<MemoryShare> share;  // with other processes: exported or imported
+  std::size_t kernels = 0;             // running kernels that use it
   std::shared_ptr<Written> written;    // null: all of it counts as written
   bool imported = false;
   bool dead = false;
 
   bool of_graph = false;
-  std::shared_ptr<VirtualMapping> mapping;  // of memory that was mapped where the client said
+  std::shared_ptr<VirtualMapping> mapping;  // for memory that was mapped at a reserved address
 
-  // What was advised of managed memory.
+  // The hints about managed memory.
   bool read_mostly = false;
   CUmemLocation preferred{CU_MEM_LOCATION_TYPE_INVALID, 0};
   CUmemLocation prefetched{CU_MEM_LOCATION_TYPE_INVALID, 0};
   std::set<int> accessed_by;
-  bool of_module = false;  // one of its variables
-  bool constant = false;   // kernels only read it
+  bool of_module = false;  // a variable of a module
+  bool constant = false;   // kernels may only read it
   bool of_condition = false;
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }
-  // By cuIpcOpenMemHandle: it is closed, not freed.
+  // Opened by cuIpcOpenMemHandle: it is closed, not freed.
   bool is_opened_handle() const { return imported && !pool; }
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command that starts a program may name a folder: each process writes there what it found.
+// The caller of a program can name a folder in which each of its processes writes a report.
 #pragma once
 
 #include <string>
 
 namespace simcuda {
 
-// The path of this process's own file in the folder that an environment variable names; empty if it
-// names none. A number may be another process's later, so that the time is in the name, too.
+// The path of this process's file in the folder that an environment variable names; empty if it is
+// not set. A process id may be used again, so the name contains the time, too.
 std::string process_file(const char *variable, const char *suffix = "");
 
 }  // namespace simcuda

@@ -13,14 +13,14 @@
 namespace simcuda {
 namespace {
 
-// What is needed of Python: the same since 3.10.
+// The parts of Python's API that are needed, the same since 3.10.
 struct Python {
   using Object = void;
   using State = void;
   int (*is_initialised)();
   int (*is_finalising)();
   State *(*state_of_thread)();
-  State *(*current_state)();  // the calling thread's, if it holds Python's lock
+  State *(*current_state)();  // the calling thread's, if it holds the GIL
   int (*ensure)();
   void (*release)(int);
   Object *(*frame_of)(State *);
@@ -32,7 +32,7 @@ struct Python {
   void (*let_go)(Object *);
   void (*fetch_error)(Object **, Object **, Object **);
   void (*restore_error)(Object *, Object *, Object *);
-  bool has_lock = true;  // free-threaded builds have none that anybody could hold for long
+  bool has_lock = true;  // free-threaded builds have no lock that a thread could hold for long
 
   static const Python *found() {
     static const Python python;
@@ -79,7 +79,7 @@ std::string attribute(const Python &python, Python::Object *object, const char *
   return copy;
 }
 
-// With Python's lock held, by this thread.
+// The calling thread must hold the GIL.
 std::vector<Frame> frames_of(const Python &python, Python::State *state) {
   Python::Object *type, *value, *traceback;
   python.fetch_error(&type, &value, &traceback);
@@ -99,10 +99,10 @@ std::vector<Frame> frames_of(const Python &python, Python::State *state) {
   return frames;
 }
 
-// A client may wait for a lock of its own while it holds Python's, and another thread may call the
-// driver while it holds that lock. It works, since a driver never asks for Python's lock: so the
-// thread that calls must not wait for it for good. Another thread does, which looks at the caller's
-// frames in its place: they stay as they are meanwhile.
+// A client may wait for a lock of its own while it holds the GIL, and another thread may call the
+// driver while it holds that lock. This works with a real driver, which never takes the GIL. So the
+// calling thread must not wait for the GIL indefinitely. Another thread takes it instead, and reads
+// the caller's frames, which do not change meanwhile.
 class Asker {
  public:
   static Asker &get() {
@@ -137,7 +137,7 @@ class Asker {
     std::vector<Frame> frames;
   };
 
-  // A client that holds Python's lock so often is not to be slowed down for good.
+  // A client that often holds the GIL should not be slowed down forever.
   static constexpr int most_misses = 10;
 
   static std::chrono::steady_clock::time_point latest() {
@@ -148,7 +148,7 @@ class Asker {
     if (!thread_) {
       python_ = &python;
       sigset_t all, before;
-      sigfillset(&all);  // signals are the client's
+      sigfillset(&all);  // signals are for the client's threads
       pthread_sigmask(SIG_SETMASK, &all, &before);
       pthread_t thread;
       const int failed = pthread_create(
@@ -167,7 +167,7 @@ class Asker {
     return true;
   }
 
-  // Python ends a thread that asks for its lock too late: nothing here may be in the way of that.
+  // Python ends a thread that asks for the GIL too late. Nothing here may prevent that.
   [[noreturn]] void answer() {
     for (;;) {
       std::shared_ptr<Question> asked;
@@ -178,8 +178,7 @@ class Asker {
       }
       const int state = python_->ensure();
       std::vector<Frame> frames;
-      // A thread that has withdrawn may have ended since. One that withdraws now needs Python's
-      // lock to end.
+      // A thread that gave up earlier may have ended. One that gives up now needs the GIL to end.
       if (!is_withdrawn(*asked)) frames = simcuda::frames_of(*python_, asked->state);
       python_->release(state);
       std::lock_guard lock(mutex_);
@@ -212,7 +211,7 @@ std::vector<Frame> python_frames() {
   const Python *python = Python::found();
   if (!python || !python->is_initialised() || python->is_finalising()) return {};
   Python::State *state = python->state_of_thread();
-  if (!state) return {};  // a thread that is not Python's has no frames
+  if (!state) return {};  // a thread without Python has no frames
   if (python->current_state() == state) return frames_of(*python, state);
   if (python->has_lock) return Asker::get().frames_of(*python, state);
   const int before = python->ensure();

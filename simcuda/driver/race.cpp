@@ -10,8 +10,8 @@
 namespace simcuda {
 namespace {
 
-// A client that never waits for what it destroyed keeps this many lanes; older ones are then taken
-// for waited for, which can hide a race and invents none.
+// A client that never waits for streams that it destroyed keeps this many lanes. Older ones then
+// count as waited for, which can hide a race, but not invent one.
 constexpr std::size_t most_retired = 1024;
 
 Line line_of(const Stream &stream) {
@@ -61,8 +61,8 @@ Effect effect_of(const Access &access) {
 
 Lane Races::take_lane() {
   if (retired_.size() > most_retired) host_saw(lanes_[retired_.front()].last);
-  // What was last done there comes before all that is submitted from now on: the next stream may go
-  // on counting from there.
+  // Its last work comes before all that is submitted from now on, so the next stream may continue
+  // its count.
   if (!retired_.empty() && host_.comes_after(lanes_[retired_.front()].last)) {
     const Lane lane = retired_.front();
     retired_.pop_front();
@@ -89,9 +89,9 @@ void Races::retire(Stream &stream) {
   stream.lanes.clear();
 }
 
-// Whether any work that has yet to say what it uses is not ordered with this step, but comes before
-// `until`, if that is given: so that `until` does not stand for the step. Of a lane, the first that
-// this step does not come after knows least.
+// Whether some work that has not reported its uses yet is not ordered with this step, but comes
+// before `until`, if given: then `until` cannot replace the step. In each lane, the first such work
+// that does not come before this step knows least.
 bool Races::may_race_yet(const Step &step, const Step *until) const {
   for (auto &[lane, steps] : untold_) {
     const auto first = steps.upper_bound(step.moment.known(lane));
@@ -160,8 +160,7 @@ void Races::host_saw(const std::vector<OperationPtr> &operations) {
 void Races::host_function_begins(const Operation &operation) {
   Moment before = operation.step->moment;
   --before.tick;
-  // Even if the host has seen what comes before it in its lane: it may wait for other lanes as
-  // well.
+  // Even if the host has seen what comes before it in its lane: it may wait for other lanes, too.
   host_.absorb(before);
   host_.host = ++host_.tick;
 }
@@ -220,7 +219,7 @@ std::vector<Moment> Races::reached(const Chosen &chosen) {
   return moments;
 }
 
-// The next point of the host's own line, or the host function that runs here.
+// The next point of the host's own lane, or the host function that runs here.
 StepPtr Races::here() {
   if (thread_state().running) return thread_state().running;
   host_.host = ++host_.tick;
@@ -241,7 +240,7 @@ void Races::host_uses(const Access &access) {
 
 void Races::host_frees(Allocation &allocation) {
   if (!on_) return;
-  // The report needs an owner; this one lives as long as the call.
+  // The report needs an owner. This one lives as long as the call.
   const AllocationPtr borrowed(&allocation, [](Allocation *) {});
   use(here(), {borrowed, allocation.address, allocation.size, true}, Effect::frees);
 }
@@ -294,14 +293,14 @@ template <class Each>
 void Races::use(History &history, const AllocationPtr &allocation, const Use &mine,
                 const Each &each_range) {
   const std::uintptr_t base = allocation ? allocation->address : 0;
-  // What is told late may have been submitted first.
+  // Work that reports late may have been submitted first.
   const auto report = [&](const Use &other, std::uintptr_t from, std::uintptr_t to) {
     const Step &theirs = *other.step, &own = *mine.step;
     const bool is_first = own.tells_late && (theirs.by_host() || theirs.number > own.number);
     report_.found(
         {is_first ? mine : other, is_first ? other : mine, allocation, base + from, base + to});
   };
-  // Of what is told late, it may be that the memory was freed afterwards.
+  // If work reports late, the memory may have been freed after it.
   if (history.freed && !history.freed->moment.comes_after(mine.step->moment)) {
     each_range([&](std::uintptr_t from, std::uintptr_t to) {
       report({history.freed, Effect::frees}, from, to);
@@ -309,7 +308,7 @@ void Races::use(History &history, const AllocationPtr &allocation, const Use &mi
     return;
   }
 
-  History::UsesPtr last_before, last_after;  // rows that were used alike stay so
+  History::UsesPtr last_before, last_after;  // rows with the same uses stay so
   const History::Change change = [&](const History::UsesPtr &before, std::uintptr_t from,
                                      std::uintptr_t to) {
     if (last_after && before == last_before) return last_after;
@@ -319,20 +318,20 @@ void Races::use(History &history, const AllocationPtr &allocation, const Use &mi
   };
   each_range([&](std::uintptr_t from, std::uintptr_t to) { history.change(from, to, change); });
   if (mine.effect == Effect::frees) {
-    // Whatever is submitted now is compared with the free alone.
+    // Later work is compared with the free alone.
     if (untold_.empty()) history = History{};
     history.freed = mine.step;
   }
   if (history.sweep_is_due()) sweep(history);
 }
 
-// What is known of bytes after one more use of them; tells of the earlier uses that it races with.
+// The uses of bytes after one more use. Reports the earlier uses that race with it.
 History::UsesPtr Races::add(const History::UsesPtr &before, const Use &mine,
                             const std::function<void(const Use &)> &races_with) const {
   const Moment &now = mine.step->moment;
   const bool reads = mine.effect == Effect::reads, updates = mine.effect == Effect::updates;
   Uses after = before ? *before : Uses{};
-  // What a host function or a kernel uses can come before what was submitted after it.
+  // The uses of a host function or a kernel can come before those of work submitted later.
   const auto check = [&](const Use &other) {
     if (!now.comes_after(other.step->moment) && !other.step->moment.comes_after(now))
       races_with(other);
@@ -350,7 +349,7 @@ History::UsesPtr Races::add(const History::UsesPtr &before, const Use &mine,
   const auto is_outlived = [&](const Use &other) {
     return now.comes_after(other.step->moment) && !may_race_yet(*other.step, mine.step.get());
   };
-  // Only what races with all that the other one races with can stand for it.
+  // A use can replace another only if it races with everything that the other one races with.
   const auto drop = [&](std::vector<Use> &others, bool can_stand_for) {
     if (can_stand_for)
       std::erase_if(others, is_outlived);

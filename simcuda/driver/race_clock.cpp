@@ -7,7 +7,7 @@
 namespace simcuda {
 namespace {
 
-constexpr unsigned bits = 4;  // of a lane's number, for each level
+constexpr unsigned bits = 4;  // bits of a lane's number for each level
 constexpr std::size_t width = std::size_t{1} << bits;
 
 std::size_t place(Lane lane, unsigned height) {
@@ -32,7 +32,7 @@ Tick Ticks::of(Lane lane) const {
   return node ? static_cast<const Leaf *>(node)->ticks[place(lane, 0)] : 0;
 }
 
-// So many levels at least: the tree so far becomes the first part of a taller one.
+// At least this many levels: the existing tree becomes the first part of a taller one.
 void Ticks::grow(unsigned height) {
   for (; height_ < height; ++height_) {
     if (!root_) continue;
@@ -64,7 +64,7 @@ void Ticks::raise(Lane lane, Tick to) {
   root_ = raised(root_, height_, lane, to);
 }
 
-// One of the two, where that is the later one everywhere.
+// Returns one of the two if it is the later one everywhere.
 Ticks::NodePtr Ticks::merged(const NodePtr &one, const NodePtr &other, unsigned height) {
   if (one == other || !other) return one;
   if (!one) return other;
@@ -106,7 +106,7 @@ void Moment::absorb(const Moment &other) {
 void Learning::from(const Moment &other) {
   if (moment_.comes_after(other)) return;
   if (!merged_ && other.comes_after(moment_)) {
-    // Which knows all that this does.
+    // Whether it knows everything that this does.
     if (whole_.lane != other.lane || whole_.tick != other.tick) {
       whole_ = {other.lane, other.tick, other.others};
       whole_.ticks.raise(other.lane, other.tick);

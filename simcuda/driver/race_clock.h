@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Logical time: a vector clock over lanes. A lane is a line of operations of which each comes after
-// the one before: a stream, a branch of a graph that was launched, or the host. All threads of the
-// host are one lane: what orders them (a mutex, a join) is invisible to a driver.
+// Logical time: a vector clock over lanes. A lane is a sequence of operations, each of which comes
+// after the one before: a stream, a branch of a launched graph, or the host. All threads of the
+// host are one lane: a driver cannot see what orders them (a mutex, a join).
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@ using Tick = std::uint64_t;
 
 inline constexpr Lane host_lane = 0;
 
-// How far each lane had come. It is a tree whose nodes never change: a clock that learns a little
-// shares the rest with whom it learnt from, and what two trees share is not looked at when they are
-// merged.
+// How far each lane had come. A tree whose nodes never change: a clock that learns a little shares
+// the rest with the clock that it learnt from, and merging skips what two trees share.
 class Ticks {
  public:
   Tick of(Lane lane) const;
   void raise(Lane lane, Tick to);
-  // The later of both, lane by lane.
+  // The later of both, for each lane.
   void merge(const Ticks &other);
   bool is(const Ticks &other) const { return root_ == other.root_; }
 
@@ -43,7 +42,7 @@ class Ticks {
 struct Moment {
   Lane lane = host_lane;
   Tick tick = 0;
-  Tick host = 0;  // apart from the rest: it changes with every call that waits
+  Tick host = 0;  // separate from the rest, because it changes with every call that waits
   Ticks others;
 
   Tick known(Lane which) const {
@@ -51,22 +50,22 @@ struct Moment {
     return which == host_lane ? host : others.of(which);
   }
   bool comes_after(const Moment &other) const { return known(other.lane) >= other.tick; }
-  // From here on this comes after `other`, and so after all that `other` comes after.
+  // From here on this comes after `other`, and after all that `other` comes after.
   void learn(const Moment &other);
-  // The same where `other` may know more than that point of its lane did.
+  // The same if `other` may know more than that point of its lane did.
   void absorb(const Moment &other);
 };
 
-// A point of one lane, and how far all lanes had come by then, its own, too. Many may learn from
-// it, one after the other: they then share its ticks.
+// A point of one lane, and how far all lanes had come then, its own included. Many may learn from
+// it one after the other, and then share its ticks.
 struct Whole {
   Lane lane = host_lane;
   Tick tick = 0;
   Ticks ticks;
 };
 
-// A new moment of a lane, so far the lane's last one, learns from several others: as by `learn`,
-// but without merging again what many of them share.
+// A new moment of a lane learns from several others: as by `learn`, but without merging what many
+// of them share again.
 class Learning {
  public:
   Learning(Moment &moment, Whole &last) : moment_(moment), whole_(last) {}

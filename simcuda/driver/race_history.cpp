@@ -14,7 +14,7 @@ void History::split(std::uintptr_t at) {
   segment->second.end = at;
 }
 
-// Makes one segment of this and the one before, if they touch and were used alike.
+// Joins this segment and the one before, if they touch and have the same uses.
 History::Segments::iterator History::join_before(Segments::iterator segment) {
   if (segment == segments_.begin() || segment == segments_.end()) return segment;
   auto before = std::prev(segment);

@@ -19,8 +19,8 @@ constexpr std::size_t most_told = 100;
 std::atomic<std::uint64_t> count{0};
 std::atomic<bool> telling{false};
 
-// The script sim looks into that folder when all is over; what is said of races is in the file,
-// since the client may have standard error elsewhere.
+// `simcuda run` reads that folder at the end. The reports are also in the file, because the client
+// may have redirected standard error.
 std::string evidence() {
   return process_file("SIMCUDA_RACE_DIR");
 }
@@ -88,7 +88,7 @@ std::string memory_of(const Race &race) {
   return text + describe_memory(*race.allocation) + '\n';
 }
 
-// What a loop would repeat: it is counted each time and told once.
+// What a loop repeats is counted each time and reported once.
 std::string pair_of(const Race &race) {
   const Step &first = *race.earlier.step, &second = *race.later.step;
   const auto memory = race.allocation ? race.allocation->buffer_id : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts races, and tells of them.
+// Counts and reports races.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace simcuda {
 
 enum class RaceMode { off, count, log, abort };
 
-// Two uses of the same bytes that nothing orders, `later` being submitted later.
+// Two uses of the same bytes without an order; `later` was submitted later.
 struct Race {
   Use earlier, later;
   AllocationPtr allocation;  // null: pageable memory
@@ -30,18 +30,18 @@ class RaceReport {
  private:
   const RaceMode mode_;
   std::set<std::string> told_;
-  // The operation that was looked at last, and those that race with it already.
+  // The last operation compared, and the operations that are known to race with it.
   StepPtr later_;
   std::set<std::pair<const Step *, const Allocation *>> with_;
 };
 
 // "0x7f10a60000c0"
 std::string hex(std::uintptr_t value);
-// Says it on standard error,
+// Reports it on standard error,
 void say(const std::string &text);
-// and in this process's file in the folder that `simcuda run` looks into when all is over.
+// and in this process's file in the folder that `simcuda run` reads at the end.
 void tell(const std::string &text);
-// Lines that say where the call came from, as far as that is known.
+// The lines with the call site, as far as it is known.
 std::string where(const Step &step);
 // "the 256 bytes of device memory at 0x..."
 std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address);
@@ -49,7 +49,7 @@ std::string describe_memory(const Allocation &allocation);
 
 // Of this process.
 std::uint64_t races_found();
-// What a process in which races were found says at its end.
+// The summary that a process with races prints at its end.
 void say_races_at_end();
 
 }  // namespace simcuda

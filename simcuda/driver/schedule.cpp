@@ -17,8 +17,8 @@
 namespace simcuda {
 namespace {
 
-// Real clients wait for a host function without any driver call, so it may not wait for the quiet
-// time of a busy client: it is due after this long at the latest.
+// Real clients wait for a host function without a driver call, so it must not wait until a busy
+// client is quiet: it runs after this time at the latest.
 constexpr std::chrono::milliseconds host_function_due{10};
 constexpr std::size_t most_kernel_threads = 128;  // as many kernels as a device runs at once
 
@@ -26,7 +26,7 @@ bool is_done(const OperationPtr &operation) {
   return operation->state == Operation::State::done;
 }
 
-// Mixes the bits of both, and no two ids into one.
+// Mixes the bits of both. Different ids give different results.
 std::uint64_t scramble(std::uint64_t seed, std::uint64_t id) {
   std::uint64_t x = id + seed * 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -80,7 +80,7 @@ void Schedule::note_blocking(Stream &stream) {
   auto &blocking = stream.context->blocking;
   const auto drop = [](Stream &other) { other.before_legacy = false; };
   if (stream.kind == Stream::Kind::legacy) {
-    // Whatever comes after this comes after those, too.
+    // Work that comes after this comes after those, too.
     for (auto &other : blocking) drop(*other);
     blocking.clear();
   } else if (stream.blocking() && !stream.before_legacy) {
@@ -115,7 +115,7 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   if (std::strcmp(operation->what, "kernel") == 0)
     tally().kernels.fetch_add(1, std::memory_order_relaxed);
   if (policy_.kind == Policy::Kind::eager) demand({operation});
-  // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
+  // The worker looks by itself while there is work. Host functions are due sooner than the rest.
   const bool news = pending_.size() == 1 || operation->host_function;
   if (operation->state != Operation::State::done && quiet_.count() > 0 && news) start_worker();
 }
@@ -172,7 +172,7 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
   }
 }
 
-// The caller holds the operation: what it let go of here may have been its last other owner.
+// The caller holds the operation: a reference released here may have been the only other one.
 void Schedule::complete(Operation &operation) {
   clock_ns_ += operation.duration_ns;  // virtual, so that elapsed times repeat
   operation.finished_ns = clock_ns_;
@@ -190,7 +190,7 @@ void Schedule::complete(Operation &operation) {
   operation.host_function = nullptr;
   operation.kernel = nullptr;
   operation.launch = nullptr;
-  // A stream or an event may keep a finished operation for long; the operation keeps nothing.
+  // A stream or an event may keep a finished operation for long. The operation keeps nothing.
   operation.stream = nullptr;
 }
 
@@ -297,7 +297,7 @@ void Schedule::start_worker() {
     return;
   }
   const SignalsHeld held;
-  // Detached: it must not hold up the end of the process, and all it uses lives for ever.
+  // Detached: it must not delay the end of the process. All that it uses lives forever.
   std::thread([this] { work(); }).detach();
   worker_started_ = true;
 }
@@ -320,7 +320,7 @@ void Schedule::begin_kernel(const OperationPtr &operation) {
   if (!begins && kernel_threads_ < most_kernel_threads) try {
       start_kernel_thread();
       begins = true;
-    } catch (const std::system_error &) {  // it has to wait for one of those that there are
+    } catch (const std::system_error &) {  // it must wait for one of the existing threads
     }
   if (begins) fresh_ = operation;
   kernel_wake_.notify_one();

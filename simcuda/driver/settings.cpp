@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment says.
+// Settings from the environment.
 
 #include <sched.h>
 
@@ -21,7 +21,7 @@ bool is_set(const char *name, const char *value) {
   return text && std::strcmp(text, value) == 0;
 }
 
-// An empty one is as none.
+// An empty variable counts as unset.
 const char *setting(const char *name) {
   const char *text = std::getenv(name);
   return text && *text ? text : nullptr;
@@ -63,7 +63,7 @@ RaceMode race_mode(const char *name) {
   return RaceMode::log;
 }
 
-// Names apart by commas. What costs more than half of a kernel's speed has to be asked for.
+// Names, separated by commas. Checks that halve a kernel's speed, or worse, must be requested.
 kernel::Checks checks(const char *name) {
   kernel::Checks found;
   found.races = false;
@@ -79,13 +79,13 @@ kernel::Checks checks(const char *name) {
       found.written = true;
     else if (item == "sync")
       found.barriers = true;
-    else if (item != "memory")  // which is looked at anyway
+    else if (item != "memory")  // always checked
       refuse_setting(name, text, "is no list of memory, race, init, sync");
   }
   return found;
 }
 
-// As many as there are processors for this process; more than a few bring little.
+// As many as this process has processors; more than a few help little.
 long default_kernel_threads() {
   constexpr int enough = 8;
   cpu_set_t available;
@@ -93,7 +93,7 @@ long default_kernel_threads() {
   return std::clamp(CPU_COUNT(&available), 1, enough);
 }
 
-// A number, or "GPU-" and the beginning of a UUID; -1: none.
+// A number, or "GPU-" and the beginning of a UUID; -1: invalid.
 int physical_device(std::string_view item, int devices) {
   if (item.starts_with("GPU-")) {
     for (int i = 0; i < devices; ++i)
@@ -113,7 +113,7 @@ std::vector<int> visible_devices(int devices) {
     for (int i = 0; i < devices; ++i) found.push_back(i);
     return found;
   }
-  // What follows the first invalid one is not seen.
+  // The first invalid entry hides those after it.
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view item = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -152,7 +152,7 @@ Settings read_settings() {
 }  // namespace
 
 void refuse_setting(const char *name, const char *text, const std::string &why) {
-  // Without the simulator the rest does not matter.
+  // A program that runs without the simulator need not have valid settings.
   if (!is_set("SIMCUDA", "1") && std::strcmp(name, "SIMCUDA") != 0) return;
   std::fprintf(stderr, "simcuda: %s=%s: %s\n", name, text, why.c_str());
   are_bad = true;

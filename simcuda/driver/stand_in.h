@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One launch of a kernel whose work a function of the test's does: simcuda_stand_in().
+// One launch of a kernel whose work a test's function does: simcuda_stand_in().
 #pragma once
 
 #include "launch_work.h"
@@ -10,13 +10,13 @@ class StandIn final : public LaunchWork {
  public:
   explicit StandIn(std::shared_ptr<const KernelLaunch> launch) : LaunchWork(std::move(launch)) {}
 
-  void share(Patience &) override {}  // it cannot be stopped
+  void share(Patience &) override {}  // nothing can stop it
   std::shared_ptr<LaunchWork> again() const override;
   void run(const Operation &operation) override;
   void ran(const Operation &operation) override;
 
-  // While it runs, on its thread: where the bytes are that it wants to use. Null, and the launch
-  // has failed, if no memory is there within its reach.
+  // Called while it runs, on its thread: returns where the bytes that it uses are. Returns null,
+  // and the launch has failed, if it can access no memory there.
   void *use(std::uint64_t address, std::uint64_t size, bool write);
 
  private:
@@ -25,7 +25,7 @@ class StandIn final : public LaunchWork {
     std::shared_ptr<History> history;
     std::size_t begin, end;  // offsets in the allocation
     bool write;
-    std::unique_ptr<std::byte[]> lost;  // in place of memory that is gone
+    std::unique_ptr<std::byte[]> lost;  // replaces freed memory
   };
 
   explicit StandIn(const LaunchWork &same) : LaunchWork(same) {}

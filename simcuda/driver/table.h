@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The committed symbol table (symbols.tsv) as generate.py compiles it in.
+// The symbol table (symbols.tsv), as generate.py compiles it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ enum class Flavour { legacy, ptds, ptsz };
 
 struct Symbol {
   const char *base;
-  int version;  // of CUDA, that introduced it
+  int version;  // the CUDA version that introduced it
   Flavour flavour;
   const char *name;
   void *function;

@@ -15,8 +15,7 @@ namespace {
 
 constexpr const char *folder = "SIMCUDA_COUNT_DIR";
 
-// Where no command asks, or no file can be had, the counts are kept all the same, and lost at the
-// end.
+// If nobody asks, or there is no file, the counts are lost at the end.
 Tally &own_tally() {
   static Tally own;
   return own;
@@ -27,7 +26,7 @@ Tally &shared_tally() {
   if (path.empty()) return own_tally();
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return own_tally();
-  // Written and not just made as long: what a full disk has no room for cannot be touched.
+  // Written instead of extended: a page without room on a full disk cannot be accessed.
   const Tally none;
   void *mapped = MAP_FAILED;
   if (write(file, &none, sizeof none) == static_cast<ssize_t>(sizeof none))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run of a program adds up over its processes: whether it has used the driver at all.
+// The totals over all processes of a program: whether it has used the driver at all.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 namespace simcuda {
 
 struct Tally {
-  std::atomic<std::uint64_t> calls{0};    // but for those that merely load the driver
-  std::atomic<std::uint64_t> kernels{0};  // launched, in graphs too
+  std::atomic<std::uint64_t> calls{0};    // except those that merely load the driver
+  std::atomic<std::uint64_t> kernels{0};  // includes those in launched graphs
 };
 
-// It lies in a file of the folder SIMCUDA_COUNT_DIR, if that is set: it stays, however the process
-// ends.
+// In a file of the folder SIMCUDA_COUNT_DIR, if that is set, so that it survives the process,
+// however that ends.
 Tally &tally();
-// Leaves the name of what the program has called, and simcuda does not implement.
+// Records the name of a function that the program has called and simcuda does not implement.
 void tally_unsupported(const char *symbol);
 
 }  // namespace simcuda

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int version = 1;
 
-// In static storage of the thread, as its other state.
+// In static storage of the thread, like its other state.
 struct Here {
   std::uint64_t thread, call;  // numbers
 };
@@ -37,7 +37,7 @@ Here &here() {
 struct File {
   int descriptor = -1;
   std::atomic<std::uint64_t> threads{0}, calls{0};
-  std::unordered_set<std::uint64_t> streams, allocations;  // that were described
+  std::unordered_set<std::uint64_t> streams, allocations;  // those already described
   std::mutex sites_mutex;
   std::unordered_set<Site> sites;
 };
@@ -76,7 +76,7 @@ std::string text(const std::string &json) {
   return json;
 }
 
-// One write for each line, whose parts are JSON: lines of several threads do not mix.
+// One write for each line, from parts in JSON, so that lines of several threads are not mixed.
 template <class... Parts>
 void write_line(const char *kind, const Parts &...parts) {
   std::string line = std::string("[\"") + kind + '"';
@@ -171,7 +171,7 @@ std::string described(const Access &access) {
               hex(access.begin) + ',' + text(access.size * access.rows * access.slices));
 }
 
-// An operation, or what the host did at this point of its own line.
+// An operation, or what the host did at this point of its lane.
 std::string place_of(const Step &step) {
   return step.by_host() ? list("\"host\"," + text(step.moment.tick))
                         : list("\"operation\"," + text(step.number));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happened, to be drawn: a line of JSON for each call, operation, wait of the host
-// and race, in a file of this process's own in the folder SIMCUDA_TRACE_DIR.
-// python/simcuda/_events.py reads it. Nothing is done, and nothing looked up, unless that is set.
-// Order is the race detector's: where that is off, a trace has calls and no more.
+// A trace for drawings: a line of JSON for each call, operation, wait of the host and race, in a
+// file of this process in the folder SIMCUDA_TRACE_DIR. python/simcuda/_events.py reads it. Costs
+// nothing unless that is set. The order comes from the race detector: without it, a trace has only
+// calls.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,10 @@ namespace trace {
 
 extern std::atomic<bool> on;
 
-// Opens the file, if the folder is set; refuses the setting if that fails.
+// Opens the file if the folder is set. A failure makes the setting invalid.
 void start();
 
-// A call in progress on this thread. It begins with no lock held: where it comes from is asked.
+// A call in progress on this thread. No lock may be held when it begins, as it finds the call site.
 class Call {
  public:
   Call(const char *name, std::initializer_list<Argument> arguments) {
@@ -48,20 +48,20 @@ class Call {
 
   std::uint64_t number_ = 0, outer_ = 0;  // 0: none
 };
-// Its number; 0 if there is none, or no trace.
+// Its number; 0 if there is no call, or no trace.
 std::uint64_t current_call();
 
-// The rest with the simulator's lock held.
+// The rest needs the simulator's lock.
 void submitted(const Operation &operation);
-// What a kernel has used, known once it has run: so many bytes of an allocation, from there on, and
-// how it came to them.
+// What a kernel has used, known after it has run: bytes of an allocation, and through which
+// parameter.
 void used(const Operation &operation, const char *effect, const Allocation &allocation,
           std::uintptr_t begin, std::size_t bytes, const std::string &how);
 void host_saw(const Moment &moment);
 void host_used(const Step &step);
 void raced(const Race &race, const std::string &report);
 void forgot_races();
-// What was found inside a kernel, or ended it.
+// A finding in a kernel, or its fault.
 void found(const Operation &operation, const std::string &report);
 // What is wrong with this thread's call in progress; without the lock.
 void found_in_call(const std::string &report);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a device and addresses, each by itself: the client says what is mapped where, and which
+// Device memory and addresses, each by itself: the client says what is mapped where, and which
 // device has access.
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace simcuda {
 
-using PhysicalHandle = struct PhysicalHandle_st *;  // the driver's, a number for the client
+using PhysicalHandle = struct PhysicalHandle_st *;  // of the driver; an integer for the client
 
 struct PhysicalMemory {
   PhysicalHandle handle = nullptr;
   CUmemAllocationProp properties{};
   AllocationPtr bytes;               // without an address
-  std::shared_ptr<History> history;  // of uses, by whatever address
+  std::shared_ptr<History> history;  // of its uses, at any address
   std::size_t references = 0;        // of the client
   std::size_t mappings = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which bytes of device memory somebody has written: as ranges, and as bits once a kernel looks.
+// Which bytes of device memory have been written: as ranges, and as bits once a kernel runs.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace simcuda {
 
-// With the simulator's lock held, but for the bits: kernels set those, too.
+// Needs the simulator's lock, except for the bits, which kernels set, too.
 class Written {
  public:
   void add(std::size_t begin, std::size_t size);
-  // New memory: nobody has written there.
+  // New memory: nothing has been written.
   void clear();
-  // Of an allocation of so many bytes. Kernels that hold on to these go on to use them.
+  // The bits for an allocation of `size` bytes. Kernels that hold these continue to use them.
   std::shared_ptr<kernel::Zeros> bits(std::size_t size);
 
  private:

@@ -38,7 +38,7 @@ inline void find_addresses(Request &r) {
     r.high = begin + 31 * r.size;
     return;
   }
-  // As signed numbers, which vector instructions can compare; the order does not matter.
+  // As signed numbers, which vector instructions can compare. The order does not matter.
   std::int64_t low = INT64_MAX, high = INT64_MIN;
   for (unsigned k = 0; k < 32; ++k) {
     const auto at = static_cast<std::int64_t>(to[k]);
@@ -73,7 +73,7 @@ inline std::optional<Space> take_space(Lowering &l) {
   return {};
 }
 
-// Hints of all kinds. True: the operation is strong.
+// Reads hints of all kinds. Returns whether the operation is strong.
 inline bool take_hints(Lowering &l) {
   const bool both = l.take("acq_rel");
   l.out.acquires |= l.take("acquire") || both;
@@ -86,7 +86,7 @@ inline bool take_hints(Lowering &l) {
   l.take("nc");
   l.take("unified");
   for (auto name = l.next(); name; name = l.next()) {
-    // They stand before the type, so that whatever else comes is left to the caller.
+    // These come before the type. Whatever else follows is left to the caller.
     bool hint = false;
     for (std::string_view each :
          {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the registers of a function lie in its frame.
+// Assigns registers of a function to places in its frame.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace simcuda::kernel {
 
-// By register, the byte at which its lanes begin. Registers that are never live at once share it.
+// For each register, the byte at which its lanes begin. Registers that are never live at the same
+// time share it.
 std::vector<std::uint32_t> allocate_registers(const Function &function, std::uint32_t &frame_bytes);
-// Of 32 bits each, as a compiler would count them.
+// In units of 32 bits, as a compiler would count them.
 std::uint32_t registers_wanted(const Function &function);
 
 }  // namespace simcuda::kernel

@@ -42,7 +42,7 @@ void arrive(Warp &w, const Instruction &i, std::uint32_t mask) {
   w.block.arrive(w, arrival.number, arrival.threads, mask, 0, i.flag, false);
 }
 
-// Is executed twice: when it arrives, and when all have.
+// Executed twice: when the warp arrives, and when all have arrived.
 void reduce(Warp &w, const Instruction &i, std::uint32_t mask) {
   const Arrival arrival = arrival_of(w, i, static_cast<unsigned>(std::countr_zero(mask)));
   const auto number = static_cast<std::uint8_t>(arrival.number);

@@ -39,14 +39,14 @@ void Block::begin(std::uint64_t its_index) {
   for (auto &warp : warps) warp->begin();
 }
 
-// Something has ordered threads: what they do from now on is told apart from what they did.
+// An event has ordered threads: what they do from now on is distinct from what they did.
 void Block::begin_epoch() {
   ++epoch;
   if (!worker.launch.races || epoch - stretch_epoch_ < stretch_length_) return;
   const std::uint32_t length = std::min(stretch_length_ * 2, 64u);
   const Stamp first = worker.launch.intervals.reserve(index, epoch, length);
   if (!first) {
-    worker.launch.races = false;  // there are no more numbers: after hours
+    worker.launch.races = false;  // the numbers are used up: after hours
     return;
   }
   stretch_first_ = first;
@@ -88,7 +88,7 @@ void Block::order(const Request &request, std::uint32_t changed) {
     left &= ~same;
     const std::uint64_t place = i.space == Space::shared ? shared_base + address : address;
     if (place >= local_base) continue;
-    // Lanes of one instruction are not told apart.
+    // Lanes of one instruction are not distinguished.
     const unsigned warp = request.warp.index;
     if (same & changed)
       told |= knowledge.wrote(warp, same & changed, place >> 2, i.releases, epoch);
@@ -154,7 +154,7 @@ void Block::complete_barriers() {
     if (barriers[number].came) try_complete(number);
 }
 
-// A warp counts in full as soon as all its threads that are left have come.
+// A warp counts in full as soon as all its remaining threads have arrived.
 void Block::try_complete(unsigned number) {
   Barrier &barrier = barriers[number];
   if (barrier.expected == 0) {
@@ -173,7 +173,7 @@ void Block::try_complete(unsigned number) {
   results[number] = {barrier.count, barrier.all, barrier.any};
   const std::uint32_t came = barrier.came;
   LanesByWarp waits = barrier.waits;
-  // Threads that have ended count as come.
+  // Threads that have ended count as arrived.
   for (unsigned w = 0; w < warps_; ++w)
     if (waits[w] || barrier.expected == 0) waits[w] |= ~warps[w]->live;
   const Clock arrived = std::move(barrier.arrived);
@@ -190,7 +190,7 @@ bool Block::run(std::uint64_t budget) {
       if (!warp->live) continue;
       const Warp::State state = warp->run(budget);
       ended &= state == Warp::State::ended;
-      // The last warp to arrive has let the others go.
+      // The last thread to arrive has released the others.
       moved |= state != Warp::State::waits;
     }
     if (ended) return true;

@@ -20,7 +20,7 @@ Zeros::Zeros(std::size_t bytes) : bytes_(bytes) {
     data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data_ == MAP_FAILED) data_ = nullptr;
-    // Most of it will be touched, and a fault for every 4 KiB would take longer than the rest.
+    // Most of it will be used, and a page fault for every 4 KiB would take longer than the rest.
     if (data_) madvise(data_, bytes, MADV_HUGEPAGE);
   }
   if (!data_) throw std::bad_alloc();
@@ -35,7 +35,7 @@ Zeros::~Zeros() {
 
 void ByteSet::reserve(std::uint64_t bytes) {
   pages_ = (bytes + (std::uint64_t{1} << page_shift) - 1) >> page_shift;
-  // One word more: the last one may be asked for its neighbour.
+  // One more word, since the last word's neighbour may be read.
   const std::uint64_t words = (pages_ << (page_shift - 6)) + 1;
   memory_ = Zeros(words * sizeof *words_ + pages_ + 1);
   words_ = static_cast<std::uint64_t *>(memory_.data());

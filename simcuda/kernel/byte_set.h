@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set of the bytes of a window, a bit for each. Room for it is only there where it is used.
+// A set of a window's bytes, one bit each. Memory for it is used only where bytes are in the set.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace simcuda::kernel {
 
-// Zeros, as many as are asked for; pages that nobody touches cost nothing.
+// Zeroed memory of any size. Pages that are not accessed cost nothing.
 class Zeros {
  public:
   Zeros() = default;
@@ -65,7 +65,7 @@ class ByteSet {
         std::uint64_t bits = words_[word];
         if (bits == (inside ? ~std::uint64_t{} : 0)) continue;
         for (unsigned bit = 0; bit < 64;) {
-          // The next bit that differs from the state that we are in.
+          // The next bit that differs from the current state.
           const std::uint64_t rest = (inside ? ~bits : bits) >> bit;
           if (!rest) break;
           bit += static_cast<unsigned>(std::countr_zero(rest));
@@ -81,7 +81,7 @@ class ByteSet {
   }
 
  private:
-  static constexpr unsigned page_shift = 15;  // bytes of the window, so that 4 KiB of bits
+  static constexpr unsigned page_shift = 15;  // bytes of the window, so 4 KiB of bits
   void touch(std::uint64_t offset) { touched_[offset >> page_shift] = 1; }
 
   Zeros memory_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Branches, calls, and whatever else changes where a warp is.
+// Branches, calls, and other changes of a warp's place.
 #include "control.h"
 
 #include <bit>
@@ -184,7 +184,7 @@ void take_all(Lowering &l) {
   while (l.next()) l.take_next();
 }
 
-// Fences of all kinds order more than they would have to.
+// All kinds of fences order more than they must.
 void select_fence(Lowering &l) {
   const bool of_block = l.take("cta");
   for (std::string_view name : {"mbarrier_init", "proxy"})
@@ -224,13 +224,13 @@ bool select_control(Lowering &l) {
     if (type != Type::u32) l.refuse_type(type);
     l.expect_operands(1);
     l.read(0, type);
-    l.body().independent_blocks = false;  // it waits for another thread
+    l.body().independent_blocks = false;  // it waits for others
     l.out.run = sleep;
     return true;
   }
   l.out.flow = Flow::on;
   if (root == "membar" || root == "fence") return select_fence(l), true;
-  // What needs nothing here: counters of a profiler, registers of warps, dependent launches.
+  // Instructions that do nothing here: profiler counters, registers of warps, dependent launches.
   if (root == "pmevent" || root == "setmaxnreg" || root == "griddepcontrol") {
     take_all(l);
     l.out.run = nothing;
@@ -241,7 +241,7 @@ bool select_control(Lowering &l) {
 
 std::byte *place_of(const Warp &warp, const Frame &frame, const Passed &passed, unsigned lane) {
   if (!passed.is_register) return warp.local(lane) + frame.local_base + passed.offset;
-  // What lies in the frame, of that frame, whichever is running.
+  // Offsets in the frame are relative to its own frame, whichever is running.
   const std::uint32_t width = passed.size <= 2 && passed.size ? 2 : passed.size ? passed.size : 4;
   std::byte *base = (passed.place & 3) == static_cast<std::uint32_t>(Bank::frame)
                         ? frame.registers.data()

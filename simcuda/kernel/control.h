@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Families of instructions that are not loops over lanes: control, barriers, and what the threads
-// of a warp do together.
+// Families of instructions that are not loops over lanes: control flow, barriers, and exchange
+// among the threads of a warp.
 #pragma once
 
 #include "lowering.h"
@@ -12,11 +12,11 @@ bool select_control(Lowering &);
 bool select_barrier(Lowering &);
 bool select_exchange(Lowering &);
 
-// bar.warp.sync: the lanes that e names wait for each other.
+// bar.warp.sync: the lanes in the mask `e` wait for each other.
 void sync_lanes(Warp &warp, const Instruction &instruction, std::uint32_t mask);
-// A function of the engine's own, for the lanes of `mask`.
+// One of the engine's own functions, for the lanes of `mask`.
 void call_builtin(Warp &warp, std::uint32_t mask, const Call &call, Builtin builtin);
-// Where an argument or a result lies.
+// The place of an argument or a result.
 std::byte *place_of(const Warp &warp, const Frame &frame, const Passed &passed, unsigned lane);
 
 }  // namespace simcuda::kernel

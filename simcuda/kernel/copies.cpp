@@ -4,7 +4,7 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::size_t most_copies = 1 << 16;  // that are told apart
+constexpr std::size_t most_copies = 1 << 16;  // that are distinguished
 
 template <class F>
 void each_writer(LastUses &uses, std::uint32_t offset, std::uint32_t size, F f) {
@@ -32,7 +32,7 @@ void Copies::commit(std::uint32_t lanes) {
   for (unsigned lane = 0; lane < 32; ++lane) groups_[lane] += lanes >> lane & 1;
 }
 
-// now: 0 if nothing is to have been written there.
+// The bytes are copied already: 0 if no other thread may have written there.
 template <class F>
 void Copies::end(LastUses &uses, F which, Stamp now) {
   std::erase_if(begun_, [&](const Copy &each) {

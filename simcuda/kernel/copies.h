@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What cp.async of a warp has not been waited for. The bytes are there at once, but a thread that
-// uses them before the thread that copies has waited races with the copy; then they are as if it
-// had stored them.
+// The copies by cp.async of a warp that were not waited for. The bytes are copied at once, but a
+// use before the copying thread has waited races with the copy. After the wait they count as stored
+// by that thread.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@ class Copies {
  public:
   // The lane has begun to copy to these bytes of shared memory.
   void begin(LastUses &uses, unsigned warp, unsigned lane, std::uint64_t offset, unsigned size);
-  // What the lanes have begun is a group.
+  // Makes a group of the copies that the lanes have begun.
   void commit(std::uint32_t lanes);
-  // These lanes wait for all of their groups but the last so many. `now` is lane 0's stamp.
+  // These lanes wait for all of their groups except the last `left`. `now` is lane 0's stamp.
   void wait(LastUses &uses, std::uint32_t lanes, std::uint32_t but, Stamp now);
-  // They wait for all, and for what is in no group.
+  // The same for all groups, and for copies in no group.
   void wait_all(LastUses &uses, std::uint32_t lanes, Stamp now);
-  // The block is over.
+  // The block has ended.
   void forget(LastUses &uses);
 
  private:
@@ -33,7 +33,7 @@ class Copies {
   void end(LastUses &uses, F which, Stamp now);
 
   std::vector<Copy> begun_;
-  std::array<std::uint32_t, 32> groups_{};  // of each lane, how many
+  std::array<std::uint32_t, 32> groups_{};  // for each lane, how many
 };
 
 }  // namespace simcuda::kernel

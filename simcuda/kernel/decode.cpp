@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a program to code: frames, calls, shared memory of each kernel.
+// Turns a program into code: frames, calls, and the shared memory of each kernel.
 #include <algorithm>
 #include <set>
 
@@ -23,7 +23,7 @@ std::uint32_t aligned(std::uint32_t value, std::uint32_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// What NVIDIA's assembler refuses as well.
+// Errors that NVIDIA's assembler rejects, too.
 void check_size(std::string_view name, int line, std::uint64_t size, std::uint64_t most,
                 const char *what) {
   if (size > most)
@@ -31,7 +31,7 @@ void check_size(std::string_view name, int line, std::uint64_t size, std::uint64
                             " bytes of " + what + " memory: there are " + std::to_string(most));
 }
 
-// Variables of one scope of a call could share their places with those of another; there are few.
+// Variables of different scopes of a call could share memory. There are few, so they do not.
 std::vector<std::uint32_t> lay_out_locals(const Function &function, Body &body) {
   std::vector<std::uint32_t> offsets;
   std::uint64_t at = 0;
@@ -88,7 +88,7 @@ void decode_function(ModuleState &module, int index) {
   Lowering lowering(module, function, body, places, locals);
   body.instructions.reserve(function.statements.size() + 1);
   for (const Statement &statement : function.statements) lowering.lower(statement);
-  // A thread that runs off the end returns.
+  // A thread that reaches the end of a function returns.
   Statement end;
   end.line = function.statements.empty() ? function.line : function.statements.back().line;
   end.root = "ret";
@@ -99,8 +99,8 @@ void decode_function(ModuleState &module, int index) {
   body.callees.erase(std::unique(body.callees.begin(), body.callees.end()), body.callees.end());
 }
 
-// What an entry may call. A call through a pointer may reach all functions whose address is taken
-// anywhere: in a table of a variable, too.
+// The functions that an entry may call. A call through a pointer may reach any function whose
+// address is taken anywhere, in the table of a variable, too.
 std::set<int> reach(const Program &program, const Code &code, int entry) {
   std::set<int> reached{entry};
   bool pointers = false;
@@ -126,7 +126,7 @@ std::set<int> reach(const Program &program, const Code &code, int entry) {
   return reached;
 }
 
-// The deepest stack without recursion; with it, one round of it.
+// The deepest stack without recursion; with recursion, that of one round.
 std::uint32_t local_depth(const Code &code, int function, std::map<int, std::uint32_t> &known,
                           unsigned depth) {
   auto [found, fresh] = known.try_emplace(function, 0);
@@ -159,7 +159,7 @@ void lay_out_shared(const Program &program, Code &code, int entry, const std::se
       check_size(kernel.name, program.functions[entry].line, at, most_shared_bytes,
                  "static shared");
     }
-  // What the launch adds begins where the strictest of its names wants it.
+  // The launch's dynamic memory begins where the strictest alignment of its names requires.
   std::uint32_t strictest = 16;
   for (int index : dynamic) strictest = std::max(strictest, program.variables[index].alignment);
   kernel.shared_bytes = static_cast<std::uint32_t>(at);
@@ -238,7 +238,7 @@ const Variable *Module::variable(std::string_view name) const {
 }
 
 std::uint64_t Module::function_address(std::string_view name) const {
-  // By the symbol, since an alias is a name of its own.
+  // By the symbol, since an alias has its own name.
   auto found = program->symbol_by_name.find(name);
   if (found == program->symbol_by_name.end()) return 0;
   const int function = program->symbols[found->second].function;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the threads of a warp tell each other: votes, matches, shuffles, reductions.
+// Exchange among the threads of a warp: votes, matches, shuffles, reductions.
 #include <algorithm>
 #include <bit>
 
@@ -34,8 +34,8 @@ void report(Warp &w, unsigned lane, const char *what) {
   w.worker.find_out(std::move(finding), at);
 }
 
-// f(mask, members) for the lanes that take part together: those that name the same mask, once all
-// of it are there. Without .sync those take part that are here.
+// Calls f(mask, members) for lanes that take part together: those with the same mask, once all of
+// them have arrived. Without .sync, the active lanes take part.
 template <class F>
 void together(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
   if (!i.atomic) return f(mask, mask);
@@ -58,7 +58,7 @@ void together(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
 
 }  // namespace
 
-// Those that it names may wait at another bar.warp.sync, which is as good.
+// Named lanes may wait at another bar.warp.sync, which counts, too.
 void sync_lanes(Warp &w, const Instruction &i, std::uint32_t mask) {
   together(w, i, mask, [&](std::uint32_t same, std::uint32_t) {
     w.block.join(w, w.lanes<std::uint32_t>(i.e)[std::countr_zero(same)]);
@@ -182,7 +182,7 @@ void reduce(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t mem
       case xor_:
         value ^= x;
         break;
-      // As min and max of f32: a NaN loses, or wins with .NaN.
+      // As min and max of f32: a NaN is ignored, or with .NaN is the result.
       default:
         if (f != f || g != g) {
           if (i.option2 || (f != f && g != g))
@@ -213,7 +213,7 @@ void exchange(Warp &w, const Instruction &i, std::uint32_t mask) {
   together(w, i, mask, [&](std::uint32_t same, std::uint32_t members) { f(w, i, same, members); });
 }
 
-// d|p: the predicate's place, if there is one.
+// d|p: the place of the predicate, if there is one.
 std::optional<Place32> second_of(Lowering &l) {
   Operand second = l.operand(0);
   if (second.second < 0) return {};
@@ -222,7 +222,7 @@ std::optional<Place32> second_of(Lowering &l) {
   return l.write(second, Type::pred);
 }
 
-// .sync and the mask that comes with it.
+// .sync, and the mask that it requires.
 void bind_members(Lowering &l, std::size_t operands) {
   l.out.atomic = l.take("sync");
   l.expect_operands(operands + l.out.atomic);

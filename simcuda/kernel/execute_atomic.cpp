@@ -10,7 +10,7 @@
 namespace simcuda::kernel::SIMCUDA_LANES {
 namespace {
 
-// What other processors do to the same bytes at the same time counts, too.
+// Atomic with respect to other processors, too.
 enum class Op : std::uint8_t { and_, or_, xor_, exch, cas, add, inc, dec, min, max };
 
 template <Op op, class T>
@@ -75,8 +75,8 @@ struct BitsOf {
                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 };
 
-// Where the operation is done: `changed` are lanes that left another value than was there. A lock
-// that was tried in vain tells nothing.
+// Where the operation is done. `changed`: the lanes that changed the value. A failed attempt to
+// take a lock orders nothing.
 void order_atomic(const Request &r, std::uint32_t changed) {
   r.warp.block.order(r, changed);
   r.warp.block.acquire();
@@ -90,7 +90,7 @@ void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
   Request r{w,   i, mask, static_cast<std::uint32_t>(sizeof(Bits)) * i.count, Operation::atomic,
             true};
   find_addresses(r);
-  r.together = false;  // pointers for each lane are wanted
+  r.together = false;  // a pointer for each lane is needed
   Reach found;
   w.worker.memory.reach(r, found);
   w.block.release();
@@ -139,7 +139,7 @@ void atomic_cas(Warp &w, const Instruction &i, std::uint32_t mask) {
                      [=](Bits old, Bits b, unsigned k) { return old == b ? c[k] : old; });
 }
 
-// 128 bits: no processor of ours is asked to do that at once.
+// 128 bits: not every processor can do this in one operation.
 template <bool compare>
 void atomic_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   static std::mutex mutex;

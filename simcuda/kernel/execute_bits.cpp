@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Logic, shifts, and whatever looks at single bits.
+// Logic, shifts, and other operations on single bits.
 #include <algorithm>
 
 #include "lanes.h"
@@ -41,7 +41,7 @@ struct Shr {
     return b <= last ? static_cast<T>(a >> b) : T{};
   }
 };
-// Both registers as one of 64 bits, shifted; the upper or the lower half of it.
+// Both registers as one of 64 bits, shifted; returns its upper or lower half.
 template <bool left, bool wrap>
 struct Funnel {
   std::uint32_t operator()(std::uint32_t a, std::uint32_t b, std::uint32_t c) const {
@@ -66,7 +66,7 @@ struct Brev {
     return out;
   }
 };
-// The most significant bit that is no sign.
+// The most significant bit that differs from the sign.
 template <class T, bool shift_amount>
 struct Bfind {
   std::uint32_t operator()(T a) const {
@@ -129,7 +129,7 @@ struct Szext {
 };
 struct Fns {
   std::uint32_t operator()(std::uint32_t mask, std::uint32_t base, std::int32_t offset) const {
-    if (offset == INT32_MIN) return 0;  // by what ptxas makes of it
+    if (offset == INT32_MIN) return 0;  // as ptxas interprets it
     if (base > 31) return ~0u;
     if (offset == 0) return mask >> base & 1 ? base : ~0u;
     const int step = offset > 0 ? 1 : -1;
@@ -143,7 +143,7 @@ struct Fns {
 void lop3(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint32_t *a = w.lanes<std::uint32_t>(i.a), *b = w.lanes<std::uint32_t>(i.b),
                       *c = w.lanes<std::uint32_t>(i.c);
-  // The minterms that the table has, as masks.
+  // The minterms in the table, as masks.
   std::uint32_t in[8];
   for (unsigned n = 0; n < 8; ++n) in[n] = i.option >> n & 1 ? ~0u : 0;
   put(w.lanes<std::uint32_t>(i.d), mask, [=](unsigned k) {
@@ -287,7 +287,7 @@ Execute bfe_of(Type type) {
   }
 }
 
-// Predicates are masks: `option` says what to do with both.
+// Predicates are masks. `option` says how to combine both.
 enum : std::uint16_t { both, either, one, inverse };
 void logic_of_predicates(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint32_t a = w.bits(i.a) ^ (i.flag ? ~0u : 0), b = w.bits(i.b) ^ (i.atomic ? ~0u : 0);

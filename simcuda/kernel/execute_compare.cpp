@@ -42,7 +42,7 @@ inline bool holds(T a, T b) {
     case Compare::ge:
       return a >= b;
     case Compare::ne:
-      // Of numbers only: with NaN the ordered comparisons are all false.
+      // Of numbers only: all ordered comparisons with NaN are false.
       if constexpr (std::is_floating_point_v<T>) return a < b || a > b;
       return a != b;
     case Compare::equ:
@@ -129,7 +129,7 @@ void setp_pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
   put_bits(w.bits(i.e), mask, q);
 }
 
-// What `set` makes of true: all bits, or 1.0 of the destination's type.
+// What `set` writes for true: all bits set, or 1.0 of the destination's type.
 template <Compare how, class Source>
 void set(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint32_t value = combine(w, i, compare<how, Source>(w, i.a, i.b));
@@ -156,7 +156,7 @@ void set_pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
   });
 }
 
-// By what is compared, the function for one comparison.
+// The function for a comparison, by the operands' type.
 struct Kind {
   Execute setp, set;
 };
@@ -239,7 +239,7 @@ Kind kind_of(Compare how, Type type, bool ftz) {
 
 Compare take_comparison(Lowering &l, bool &is_unsigned_name) {
   const std::string_view name = l.take_next();
-  // lo, ls, hi and hs are what unsigned integers had first.
+  // lo, ls, hi and hs were first defined for unsigned integers.
   is_unsigned_name = true;
   if (name == "lo") return Compare::lt;
   if (name == "ls") return Compare::le;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cvt: every type to every other. The pairs that kernels use most have loops of their own; all
-// others go by way of 64 bits, in which each type has room.
+// cvt: every type to every other. The most common pairs have loops of their own. All others convert
+// via 64 bits, which can hold each type.
 #include <cfenv>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ enum Want : std::uint8_t { saturate = 1, flush = 2, relu = 4, finite = 8 };
 
 struct How {
   Type to, from;
-  Rounding rounding;  // of the result, or to an integer
+  Rounding rounding;  // of the result, or for an integer result
   std::uint8_t wants;
 };
 
@@ -78,7 +78,7 @@ void load(Warp &w, Place32 place, unsigned size, Type type, Wide *to) {
   load_integers(w.lanes<std::uint64_t>(place), type, to);
 }
 
-// A value of the type, to a register that may be wider: signs are extended.
+// Writes a value of the type to a register that may be wider: signs are extended.
 void store(Warp &w, Place32 place, unsigned size, Type type, std::uint32_t mask, Wide *from) {
   switch (type) {
     case Type::u8:
@@ -154,13 +154,13 @@ Wide to_integer(double value, Type from, Type to, Rounding rounding) {
   }
   const double integral = round_integral(value, rounding);
   const Limits limits = limits_of(to);
-  // Both limits, or what is beyond them, are exact as doubles.
+  // Both limits, and values beyond them, are exact as doubles.
   if (integral <= static_cast<double>(limits.least)) return static_cast<Wide>(limits.least);
   if (integral >= static_cast<double>(limits.most)) return static_cast<Wide>(limits.most);
   return static_cast<Wide>(static_cast<Int128>(integral));
 }
 
-// An integer of 64 bits as a double that is rounded to odd: enough for what is shorter.
+// An integer of 64 bits as a double, rounded to odd: enough for shorter formats.
 double to_odd(Wide value, Type from) {
   const bool negative = is_signed(from) && static_cast<std::int64_t>(value) < 0;
   Wide magnitude = negative ? ~value + 1 : value;
@@ -173,7 +173,7 @@ double to_odd(Wide value, Type from) {
   return negative ? -made : made;
 }
 
-// Not inlined: the rounding mode is another one around it.
+// Not inlined: it changes the rounding mode around it.
 [[gnu::noinline]] float narrow(double value) {
   return static_cast<float>(value);
 }
@@ -207,10 +207,10 @@ float round_and_flush(double value, Rounding rounding) {
   return small ? std::copysign(0.0f, made) : made;
 }
 
-// With the lower 13 bits of an f32 gone.
+// Without the lower 13 bits of an f32.
 std::uint32_t to_tf32(float value, Rounding rounding, bool away) {
   std::uint32_t bits = bits_of_float(value);
-  // By .rna NaN may become infinity.
+  // By .rna, NaN may become infinity.
   if (value != value) return (away ? bits : 0x7FFFFFFF) & ~0x1FFFu;
   if ((bits & 0x7F800000) == 0x7F800000) return bits;
   const std::uint32_t rest = bits & 0x1FFF;
@@ -278,7 +278,7 @@ void general(Warp &w, const Instruction &i, std::uint32_t mask) {
   store(w, i.d, i.count, how.to, mask, lanes);
 }
 
-// The usual ones.
+// The common formats.
 template <class To, class From>
 void direct(Warp &w, const Instruction &i, std::uint32_t mask) {
   const From *a = aligned(w.lanes<From>(i.a));
@@ -376,7 +376,7 @@ void tf32(Warp &w, const Instruction &i, std::uint32_t mask) {
   });
 }
 
-// Saturated to 16 or 8 bits, behind what the third operand has.
+// Saturated to 16 or 8 bits, followed by the bits of the third operand.
 template <class T>
 void pack(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::int32_t *a = w.lanes<std::int32_t>(i.a), *b = w.lanes<std::int32_t>(i.b);

@@ -9,9 +9,9 @@
 namespace simcuda::kernel::SIMCUDA_LANES {
 namespace {
 
-// With .ftz a result is zero that is below the least normal number when it is rounded to 24 digits.
-// Subnormal numbers have fewer, so what has been rounded as one may have come up to that number:
-// for operations that can be inexact there `scaled` has the result 2^64 times as large.
+// With .ftz a result becomes zero if it is below the least normal number when rounded to 24 digits.
+// Subnormal numbers have fewer digits, so a result rounded as one may have reached that number. For
+// operations that can be inexact there, `scaled` is the result times 2^64.
 constexpr float least_normal = 0x1p-126f, scale = 0x1p64f;
 
 struct Add {
@@ -40,7 +40,7 @@ struct Div {
   }
   static float scaled(float a, float b) { return a * scale / b; }
 };
-// Where the divisor's reciprocal would be subnormal, hardware has 0 for it.
+// If the divisor's reciprocal would be subnormal, hardware uses 0.
 struct DivApprox {
   float operator()(float a, float b) const {
     const float large = std::fabs(b);
@@ -74,7 +74,7 @@ struct Same {
     return a;
   }
 };
-// NaN of 64 bits passes as it is, but quiet.
+// A NaN of 64 bits keeps its bits, but becomes quiet.
 struct Abs {
   float operator()(float a) const { return float_of(bits_of_float(a) & 0x7FFFFFFF); }
   double operator()(double a) const {
@@ -87,7 +87,7 @@ struct Neg {
     return a == a ? double_of(bits_of_double(a) ^ 1ull << 63) : quiet(a);
   }
 };
-// NaN loses, and -0 is less than 0.
+// NaN is ignored, and -0 is less than 0.
 template <bool least>
 struct Extreme {
   template <class T>
@@ -121,7 +121,7 @@ struct CopySign {
   }
 };
 
-// An operation with what its modifiers ask for.
+// An operation with its modifiers applied.
 template <class Op, class T, bool ftz, bool sat>
 struct With {
   static T in(T value) {
@@ -159,8 +159,8 @@ void plain(Warp &w, const Instruction &i, std::uint32_t mask) {
   if constexpr (sources == 3) ternary<Op, T, T>(w, i, mask);
 }
 
-// The processor's rounding mode is changed for these lanes only. All operands come from memory and
-// all results go there, so that nothing moves across the calls.
+// The processor's rounding mode is changed for these lanes only. All operands are read from memory
+// and all results written there, so that nothing moves across the calls.
 template <class Op, class T, unsigned sources>
 void directed(Warp &w, const Instruction &i, std::uint32_t mask) {
   std::fesetround(i.option);

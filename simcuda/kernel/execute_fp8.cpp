@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cvt to and from pairs of numbers of 8 bits: e4m3, which has no infinity, and e5m2.
+// cvt to and from pairs of 8-bit numbers: e4m3, which has no infinity, and e5m2.
 #include <algorithm>
 #include <cmath>
 
@@ -32,17 +32,17 @@ struct E5m2 {
   }
 };
 
-// To the nearest, and to the largest what is beyond it.
+// Rounds to nearest; values beyond the largest become the largest.
 template <class Format>
 std::uint32_t narrow(double value, bool relu) {
   if (value != value) return 0x7F;
   if (relu && std::signbit(value)) return 0;
   const double magnitude = std::min(std::fabs(value), Format::largest);
-  // Below the least normal number the last place stays where it is.
+  // Below the least normal number, the last digit's place is fixed.
   const int least = 1 - Format::bias;
   const int exponent = magnitude < std::ldexp(1, least) ? least : std::ilogb(magnitude);
   const double units = std::nearbyint(std::ldexp(magnitude, Format::fraction - exponent));
-  // A carry out of the fraction is one more in the exponent, all by itself.
+  // A carry out of the fraction increments the exponent by itself.
   const int bits = (exponent - least) * (1 << Format::fraction) + static_cast<int>(units);
   return static_cast<std::uint32_t>(bits) | (std::signbit(value) ? 0x80 : 0);
 }

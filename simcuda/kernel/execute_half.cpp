@@ -9,7 +9,7 @@ namespace {
 
 using Half = std::uint16_t;
 
-// What is rounded to the least normal number, if to as many digits as that has, begins at `least`.
+// Results from `least` on are rounded up to the least normal number at that number's precision.
 struct F16 {
   static double value(Half half) { return half_to_float(half); }
   static Half made(double value) { return to_half(value); }
@@ -89,7 +89,7 @@ struct Extreme {
       if (wants & wants_nan || (is_nan<F>(a) && is_nan<F>(b))) return 0x7FFF;
       return (is_nan<F>(a) ? b : a) | sign;
     }
-    // As integers of which the sign says in which direction they count.
+    // As integers that are ordered as the numbers are.
     const auto order = [](Half half) {
       return half & 0x8000 ? -static_cast<int>(half & 0x7FFF) - 1 : static_cast<int>(half);
     };
@@ -144,7 +144,7 @@ void select(Lowering &l, unsigned sources) {
   if (sources == 1) l.bind(type, {type});
   if (sources == 2) l.bind(type, {type, type});
   if (sources == 3) l.bind(type, {type, type, type});
-  // Operands that there are not are read all the same.
+  // Operands that do not exist are read, too.
   if (sources < 2) l.out.b = l.out.a;
   if (sources < 3) l.out.c = l.out.a;
   switch (type) {

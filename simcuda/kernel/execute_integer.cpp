@@ -7,7 +7,7 @@
 namespace simcuda::kernel::SIMCUDA_LANES {
 namespace {
 
-// Of the type's own width, without C's promotion to a signed int.
+// In the type's own width, without C's promotion to a signed int.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, std::uint32_t, Unsigned<T>>;
 
@@ -133,7 +133,7 @@ template <class T>
 struct Sad {
   T operator()(T a, T b, T c) const { return Add<T>{}(c, a < b ? Sub<T>{}(b, a) : Sub<T>{}(a, b)); }
 };
-// What is not defined is what GPUs give, all bits set.
+// Where PTX leaves the result undefined, it is what GPUs return: all bits set.
 template <class T>
 struct Div {
   T operator()(T a, T b) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions that PTX calls approximate. They are computed with more precision than they return,
-// so that they are within the documented error; a GPU's last digits are others.
+// so they are within the documented error; the last digits differ from a GPU's.
 #include <cmath>
 
 #include "half.h"

@@ -7,13 +7,13 @@
 namespace simcuda::kernel::SIMCUDA_LANES {
 namespace {
 
-// As it may lie in the bytes of a window: at any address.
+// A value as it lies in a window: at any alignment.
 template <class T>
 struct [[gnu::packed]] Loose {
   T value;
 };
 
-// T is what lies in memory, R the lanes of a register.
+// T is the type in memory, R the lanes of a register.
 template <class T, class R>
 void load(Warp &w, const Instruction &i, std::uint32_t mask) {
   if (!mask) return;
@@ -59,7 +59,7 @@ void store(Warp &w, const Instruction &i, std::uint32_t mask) {
             i.atomic};
   find_addresses(r);
   const R *a = w.lanes<R>(i.d);
-  alignas(64) std::byte row[32 * 32];  // what each lane writes, where that is not one register
+  alignas(64) std::byte row[32 * 32];  // what each lane writes, if that is not one register
   if (i.count == 1) {
     r.values = reinterpret_cast<const std::byte *>(a);
     r.stride = sizeof(R);
@@ -139,7 +139,7 @@ void load_parameter(Warp &w, const Instruction &i, std::uint32_t mask) {
   const auto offset = static_cast<std::uint64_t>(i.immediate);
   const std::uint64_t size = sizeof(T) * i.count;
   if (offset % size || offset > bytes.size() || size > bytes.size() - offset)
-    return load<T, R>(w, i, mask);  // which says what is wrong
+    return load<T, R>(w, i, mask);  // which reports the error
   const auto *from = reinterpret_cast<const Loose<T> *>(bytes.data() + offset);
   const Place32 *places = i.count == 1 ? &i.d : list_of(w, i);
   for (unsigned n = 0; n < i.count; ++n) {
@@ -196,15 +196,15 @@ Transfer transfer_of(Type type, unsigned bits) {
 
 void select_transfer(Lowering &l, bool is_load) {
   const auto space = take_space(l);
-  const bool again = l.has("cv");  // whatever caches hold
+  const bool again = l.has("cv");  // caches are not simulated
   l.out.atomic = take_hints(l);
   if ((again || l.out.atomic) && space.value_or(Space::generic) != Space::shared)
     l.body().independent_blocks = false;
   const unsigned count = take_vector(l);
-  take_hints(l);  // hints may stand behind the vector
+  take_hints(l);  // hints may follow the vector
   const Type type = l.type();
   const std::size_t address = is_load ? 1 : 0, value = is_load ? 0 : 1;
-  l.expect_operands(2, 3);  // the third is a cache's policy
+  l.expect_operands(2, 3);  // the third is a cache policy
   l.out.count = static_cast<std::uint8_t>(count);
   if (bytes_of(type) * count > 32) l.refuse("a vector has at most 32 bytes");
   const Operand &operand = l.operand(value);
@@ -237,7 +237,7 @@ void select_transfer(Lowering &l, bool is_load) {
   } else {
     if (operand.parts.size() != count)
       l.refuse("a vector of " + std::to_string(count) + " is expected");
-    // Registers first: they say how wide a constant's lanes are.
+    // Registers first: they determine the width of a constant's lanes.
     std::vector<Place32> places(count);
     for (bool registers : {true, false})
       for (unsigned n = 0; n < count; ++n)
@@ -382,7 +382,7 @@ bool select_memory(Lowering &l) {
   if (root == "st") return select_transfer(l, false), true;
   if (root == "cp") return select_copy(l), true;
   if (root == "prefetch" || root == "prefetchu" || root == "applypriority" || root == "discard") {
-    // Hints: what memory holds after a discard is not defined, and may be what it held.
+    // Hints: the contents of memory after a discard are undefined, and may be what they were.
     take_all(l);
     l.out.run = nothing;
     return true;

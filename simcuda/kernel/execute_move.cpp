@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Moves: of registers, addresses, vectors, clocks; and what turns one kind of address into another.
+// Moves of registers, addresses, vectors and clocks, and conversions of addresses.
 #include <chrono>
 #include <ctime>
 
@@ -30,7 +30,7 @@ void pack(Warp &w, const Instruction &i, std::uint32_t mask) {
   alignas(64) T made[32] = {};
   const Place32 *parts = w.frame->body->lists.data() + i.list;
   for (unsigned n = 0; n < sizeof(T) / sizeof(Part); ++n) {
-    // A part of 8 bits lies in lanes of 16.
+    // A part of 8 bits is in lanes of 16.
     using Lane = std::conditional_t<sizeof(Part) == 1, std::uint16_t, Part>;
     const Lane *part = w.lanes<Lane>(parts[n]);
     EACH_LANE made[k] |=
@@ -41,7 +41,7 @@ void pack(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 template <class T, class Part>
 void unpack(Warp &w, const Instruction &i, std::uint32_t mask) {
-  // A part may be the whole's own register.
+  // A part may be the same register as the whole.
   alignas(64) T whole[32];
   const T *a = w.lanes<T>(i.a);
   EACH_LANE whole[k] = a[k];
@@ -154,7 +154,7 @@ void select_vector(Lowering &l, Type type, bool packs) {
 }
 
 void select_mov(Lowering &l) {
-  l.take("volatile");  // of clocks, in old texts
+  l.take("volatile");  // for clocks, in old texts
   const Type type = l.type();
   l.expect_operands(2);
   const Operand &to = l.operand(0), &from = l.operand(1);
@@ -205,7 +205,7 @@ std::uint64_t base_of(Space space) {
     case Space::param:
       return param_base;
     default:
-      return 0;  // global and constant memory are where they are
+      return 0;  // addresses of global and constant memory are generic ones
   }
 }
 
@@ -266,7 +266,7 @@ void select_isspacep(Lowering &l) {
     if (!l.take("shared::cluster")) l.refuse("a state space is missing");
   }
   l.bind(Type::pred, {Type::u64});
-  // A constant variable lies among the global ones: no address is known as constant.
+  // A constant variable is in global memory here: no address is known to be constant.
   if (space == Space::constant) {
     l.out.run = never;
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a whole warp does to memory, noted for the check of races in one go where nothing can be
-// wrong with it.
+// Records the uses of memory by a whole warp for the check of races, at once if nothing can be
+// wrong.
 #include "lanes.h"
 
 namespace simcuda::kernel::SIMCUDA_LANES {
@@ -12,7 +12,7 @@ bool in_row(const std::uint32_t *index) {
   return apart == 0;
 }
 
-// The words of the lanes, wherever they are.
+// The words of the lanes, at any place.
 const std::uint32_t *fetch(const std::uint32_t *from, const std::uint32_t *index, bool row,
                            std::uint32_t *to) {
   if (row) return from + index[0];
@@ -20,7 +20,7 @@ const std::uint32_t *fetch(const std::uint32_t *from, const std::uint32_t *index
   return to;
 }
 
-// Whether this use comes after all writes there.
+// Whether this use comes after every earlier write there.
 bool none_writes(std::uint32_t writer, const WarpUse &use) {
   return writer == 0 ||
          (writer >= use.floor << stamp_shift && writer < use.full_floor << stamp_shift);
@@ -86,7 +86,7 @@ bool load(LastUse &last, const WarpUse &use) {
     last.reader[index[k]] = fresh[k];
     last.reader_place[index[k]] = use.place;
   }
-  // Where lanes read the same word the last one is there now, and is not the only one.
+  // If lanes read the same word, the last one is stored, and it is not the only reader.
   std::uint32_t several = 0;
   for (unsigned k = 0; k < 32; ++k) several |= last.reader[index[k]] ^ fresh[k];
   if (several)

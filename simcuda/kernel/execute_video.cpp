@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arithmetic of two halves or four bytes of a register (vadd4, vabsdiff2 and their like), without
-// the selection of single ones.
+// Arithmetic of two halves or four bytes of a register (vadd4, vabsdiff2 and the like), without the
+// selection of single ones.
 #include "lanes.h"
 
 namespace simcuda::kernel::SIMCUDA_LANES {
@@ -50,7 +50,7 @@ void run(Warp &w, const Instruction &i, std::uint32_t mask) {
     for (unsigned n = 0; n < 32 / bits; ++n) {
       std::int32_t value =
           applied<op>(part<bits>(a[k], n, how.a_signed), part<bits>(b[k], n, how.b_signed));
-      // Before it is cut to its part.
+      // Before it is truncated to its part.
       sum += static_cast<std::uint32_t>(value);
       if (how.saturate) value = value < least ? least : value > most ? most : value;
       packed |= (static_cast<std::uint32_t>(value) & ((1u << bits) - 1)) << (bits * n);

@@ -11,8 +11,8 @@
 
 namespace simcuda::kernel {
 
-// To a format of `fraction` bits behind the point and `exponent` bits of exponent, from a number
-// that is exact, or has been rounded to odd with at least two bits more.
+// Rounds to a format of `fraction` and `exponent` bits, from a number that is exact, or was rounded
+// to odd with at least two more bits.
 template <unsigned exponent, unsigned fraction>
 inline std::uint16_t round_to(double value, Rounding rounding) {
   constexpr int bias = (1 << (exponent - 1)) - 1;
@@ -25,9 +25,9 @@ inline std::uint16_t round_to(double value, Rounding rounding) {
   if (magnitude == 0x7FF0000000000000) return sign | infinity;
   const bool away = (rounding == Rounding::up && !sign) || (rounding == Rounding::down && sign);
   int e = static_cast<int>(magnitude >> 52) - 1023;
-  if (e < -1022) return away ? sign | 1 : sign;  // far below all that the format has
+  if (e < -1022) return away ? sign | 1 : sign;  // far below the format's range
   std::uint64_t m = (magnitude & 0xFFFFFFFFFFFFF) | std::uint64_t{1} << 52;
-  // Below the least normal number the last place stays where it is.
+  // Below the least normal number, the last digit's place is fixed.
   int drop = 52 - static_cast<int>(fraction);
   if (e < 1 - bias) drop += 1 - bias - e;
   if (drop > 62) return away ? sign | 1 : sign;
@@ -38,7 +38,7 @@ inline std::uint16_t round_to(double value, Rounding rounding) {
     rounded += rest > middle || (rest == middle && (kept & 1));
   else
     rounded += away && rest;
-  // A carry out of the fraction is one more in the exponent, all by itself.
+  // A carry out of the fraction increments the exponent by itself.
   const std::uint64_t biased = e < 1 - bias ? 0 : static_cast<std::uint64_t>(e + bias - 1);
   const std::uint64_t made = (biased << fraction) + rounded;
   if (made >= infinity) {
@@ -59,7 +59,7 @@ inline std::uint16_t to_bhalf(double value, Rounding rounding = Rounding::neares
 inline float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31,
                       fraction = half & 0x3FF;
-  // Subnormal ones as a multiple of 2^-24, which is exact.
+  // Subnormal numbers as a multiple of 2^-24, which is exact.
   const std::uint32_t small = bits_of_float(static_cast<float>(fraction) * 0x1p-24f);
   const std::uint32_t normal = (exponent + 112) << 23 | fraction << 13;
   const std::uint32_t special = 0x7F800000 | fraction << 13;
@@ -74,8 +74,8 @@ inline std::uint16_t flushed_half(std::uint16_t half) {
   return (half & 0x7C00) == 0 ? half & 0x8000 : half;
 }
 
-// The sum of an exact product and a number, rounded to odd: what is rounded again later is as if it
-// had been rounded once.
+// The sum of an exact product and a number, rounded to odd: rounding it again later gives the same
+// result as rounding once.
 inline double fused_to_odd(double a, double b, double c) {
   const double product = a * b;  // exact: both have at most 11 bits
   const double sum = product + c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PTX as it is executed. A register is 32 lanes side by side, an operand says where they begin: in
-// the frame of the function, among the constants, in what the warp has or in what the launch has.
+// PTX in executable form. A register is 32 lanes, one after the other. An operand says where they
+// begin: in the function's frame, among the constants, or in the bank of the warp or the launch.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace simcuda::kernel {
 
 class Warp;
 
-// Bytes that begin at a multiple of 64.
+// Bytes aligned to 64.
 class Bytes {
  public:
   Bytes() = default;
@@ -33,8 +33,7 @@ class Bytes {
 inline constexpr unsigned lanes_of_warp = 32;
 inline constexpr std::uint32_t all_lanes = 0xFFFFFFFF;
 
-// The lower two bits say in which of these, the others at which byte. All begin at a multiple
-// of 64.
+// The lower two bits name one of these, the others the byte. All are multiples of 64.
 enum class Bank : std::uint32_t { frame, constants, warp, launch };
 
 using Place32 = std::uint32_t;
@@ -42,8 +41,8 @@ constexpr Place32 place_in(Bank bank, std::uint32_t offset) {
   return offset << 2 | static_cast<std::uint32_t>(bank);
 }
 
-// What a warp has in its bank, and a launch, by byte offsets. What is the same in all lanes is
-// there 32 times all the same: then it is an operand like any other.
+// The contents of a warp's bank, and of a launch's, by byte offsets. A value that is the same in
+// all lanes is there 32 times, so that it is an operand like any other.
 namespace warp_bank {
 enum : std::uint32_t {
   tid_x = 0,
@@ -87,7 +86,7 @@ enum : std::uint32_t {
 
 enum class Flow : std::uint8_t {
   on,       // the next instruction follows
-  changes,  // the warp's place or its active lanes may be others now
+  changes,  // the warp's place or its active lanes may have changed
 };
 
 struct Instruction;
@@ -96,8 +95,8 @@ using Execute = void (*)(Warp &, const Instruction &, std::uint32_t mask);
 struct Instruction {
   Execute run = nullptr;
   Place32 d = 0, a = 0, b = 0, c = 0, e = 0;
-  // An offset, a target, a selection: whatever is known beforehand.
-  std::uint32_t list = 0;  // the first of its own in Body::lists
+  // An offset, a target, a selection: anything known in advance.
+  std::uint32_t list = 0;  // its first entry in Body::lists
   std::int64_t immediate = 0;
   std::uint32_t guard = 0;  // byte in the frame, plus 1; 0: none
   std::uint16_t option = 0, option2 = 0;
@@ -106,10 +105,10 @@ struct Instruction {
   Flow flow = Flow::on;
   Space space = Space::generic;
   bool flag = false, atomic = false;
-  bool acquires : 1 = false, releases : 1 = false;  // of those that are atomic
-  bool unseen : 1 = false;                          // what was there before is not seen
-  bool overwrites : 1 = false;                      // and nothing depends on it
-  std::uint32_t cache = 0;  // of instructions that use memory: a number of its own in the module
+  bool acquires : 1 = false, releases : 1 = false;  // for atomic instructions
+  bool unseen : 1 = false;                          // the old value is not used
+  bool overwrites : 1 = false;                      // and the new one does not depend on it
+  std::uint32_t cache = 0;  // of instructions that use memory: unique in the module
 };
 
 struct Source {
@@ -128,7 +127,7 @@ struct Passed {
 };
 
 struct Call {
-  int function = -1;  // -1: `pointer` says which
+  int function = -1;  // -1: given by `pointer`
   Place32 pointer = 0;
   Builtin builtin = Builtin::none;
   std::vector<Passed> arguments, results;
@@ -145,7 +144,7 @@ struct Body {
   std::vector<Passed> parameters, results;
   std::uint32_t frame_bytes = 0;
   std::uint32_t local_bytes = 0;
-  // What it uses itself.
+  // What it uses directly.
   std::vector<int> callees, shared;  // functions; variables
   bool calls_pointers = false;
   bool independent_blocks = true;
@@ -157,30 +156,30 @@ struct SymbolUse {
   std::uint32_t offset = 0, bits = 64;  // in the launch's bank
 };
 
-// Of a kernel: where its shared variables lie.
+// Where a kernel's shared variables are.
 struct SharedLayout {
   std::map<int, std::uint32_t> offsets;  // by variable
   std::uint32_t bytes = 0;
 };
 
 struct Code {
-  std::vector<Body> bodies;  // as Program::functions
+  std::vector<Body> bodies;  // in the order of Program::functions
   Bytes constants;
   std::vector<SymbolUse> symbols;
   std::uint32_t launch_bytes = launch_bank::symbols;
   std::vector<std::string> spellings;
   std::map<std::string_view, int> function_by_name;
-  std::vector<SharedLayout> layouts;  // by function; of entries
+  std::vector<SharedLayout> layouts;  // by function; only for entries
   std::uint32_t caches = 0;
 };
 
-// Bytes of every frame: lanes that are never read, then carry flags; registers follow.
+// The bytes of each frame: lanes that nothing reads, then carry flags, then registers.
 inline constexpr std::uint32_t carry_offset = 512, first_register = 576;
 
-// Functions lie at addresses that nothing else has.
+// Functions have addresses that nothing else has.
 inline constexpr std::uint64_t function_base = std::uint64_t{5} << 56;
 inline constexpr std::uint64_t function_step = 16;
-// So do the memories of a block and of a thread, in generic addresses.
+// So does the memory of a block and of a thread, as generic addresses.
 inline constexpr std::uint64_t shared_base = std::uint64_t{1} << 56;
 inline constexpr std::uint64_t local_base = std::uint64_t{2} << 56;
 inline constexpr std::uint64_t param_base = std::uint64_t{3} << 56;

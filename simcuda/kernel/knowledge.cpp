@@ -7,9 +7,9 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::size_t most_places = 4096;  // told apart; all others are one
+constexpr std::size_t most_places = 4096;  // told apart; all others count as one
 constexpr std::uint64_t elsewhere = ~std::uint64_t{};
-constexpr std::size_t most_seen = 16;  // by a thread, between two fences; then it knows at once
+constexpr std::size_t most_seen = 16;  // by a thread, between two fences; then it acquires at once
 
 template <class F>
 void each_lane(std::uint32_t lanes, F f) {
@@ -68,7 +68,7 @@ void Knowledge::meet(const LanesByWarp &lanes, std::uint32_t epoch, const Clock 
     detailed |= detailed_[w];
   }
   for (unsigned of = 0; of < warps_; ++of) {
-    // Of others, the lanes of one warp know the same.
+    // Of other warps, the lanes of one warp know the same.
     if (met.size() == 1 && of != met[0] && !(detailed >> of & 1) && others.empty()) continue;
     Row known{};
     if (!others.empty()) std::copy_n(others.data() + of * 32, 32, known.data());
@@ -162,7 +162,7 @@ bool Knowledge::wrote(unsigned warp, std::uint32_t lanes, std::uint64_t place, b
   };
   std::uint32_t telling = 0, last = 0;
   each_lane(lanes, [&](unsigned lane) {
-    // A warp that has not done so since all met has nothing to pass on.
+    // A thread without a fence since the last common barrier has nothing to pass on.
     telling |= std::uint32_t{until(lane) > all_met_} << lane;
     last = std::max(last, until(lane));
   });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the threads of a block know of each other: of each, up to which epoch whatever it did comes
-// before what they do now. A warp that waits at a barrier knows what all that came knew, and what
-// they did.
+// What the threads of a block know of each other: for each thread, the epoch before which
+// everything it did comes before what they do now. After a barrier, a thread knows what all threads
+// at the barrier did and knew.
 //
-// Flags and locks let threads know, too, as the memory model of PTX has it: a fence and then a
-// strong write, or a write with .release, tell a thread that reads the same place by a strong read
-// and then a fence, or by a read with .acquire.
+// Flags and locks pass on this knowledge, too, as the memory model of PTX defines: a fence and then
+// a strong write, or a write with .release, pass it to a thread that reads the same place by a
+// strong read and then a fence, or by a read with .acquire.
 #pragma once
 
 #include <array>
@@ -16,26 +16,27 @@
 namespace simcuda::kernel {
 
 using LanesByWarp = std::array<std::uint32_t, 32>;
-// By thread of a block: all that it did in epochs before this one is known.
+// For each thread of a block: all that it did in epochs before this one is known.
 using Clock = std::vector<std::uint32_t>;
 
 class Knowledge {
  public:
   explicit Knowledge(std::uint32_t warps);
   void begin();  // of another block
-  // All know of all.
+  // All threads know everything of each other.
   void meet_all(std::uint32_t epoch);
-  // These threads know of each other what each did before this epoch, and what `others` say.
+  // These threads know what each of them did before this epoch, and what is in `others`.
   void meet(const LanesByWarp &lanes, std::uint32_t epoch, const Clock &others);
-  // What these threads know, and what they did before this epoch.
+  // Adds to `clock` what these threads know, and what they did before this epoch.
   void arrive(unsigned warp, std::uint32_t lanes, std::uint32_t epoch, Clock &clock) const;
 
   void fence(unsigned warp, std::uint32_t lanes, std::uint32_t epoch);
-  // No thread has had a fence since all met, and so none passes anything on without .release.
+  // No thread has had a fence since the last common barrier, so only .release passes anything on.
   bool silent() const { return !fences_ && told_.empty(); }
-  // They have read a place that may be a flag.
+  // These lanes have read a place that may be a flag.
   void read(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool acquires);
-  // They have written there. True: what they do from now on must be in another epoch.
+  // These lanes have written there. Returns true if what they do from now on must be in another
+  // epoch.
   bool wrote(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool releases,
              std::uint32_t epoch);
 
@@ -59,15 +60,15 @@ class Knowledge {
   void tell(unsigned warp, std::uint32_t lanes, Clock &clock) const;
 
   const std::uint32_t warps_;
-  std::vector<std::uint32_t> whole_;  // what all lanes of a warp know of all of another
-  // What single threads know beyond that, once it is told apart.
+  std::vector<std::uint32_t> whole_;  // what all lanes of a warp know of all lanes of another one
+  // What single threads know beyond that, if it differs.
   std::vector<Row> rows_;
-  std::vector<std::uint32_t> rows_of_;             // number plus 1, by thread and warp
-  std::vector<std::uint32_t> detailed_;            // by warp, of which others some lane has a row
-  std::uint32_t all_met_ = 0;                      // the epoch
-  bool fences_ = false;                            // since then
-  std::vector<std::uint32_t> fenced_;              // by thread, what it did before this epoch
-  std::vector<std::vector<std::uint64_t>> seen_;   // by thread, places that it read since its fence
+  std::vector<std::uint32_t> rows_of_;   // number plus 1, by thread and warp
+  std::vector<std::uint32_t> detailed_;  // by warp, the other warps for which some lane has a row
+  std::uint32_t all_met_ = 0;            // the epoch of the last common barrier
+  bool fences_ = false;                  // whether there were any since then
+  std::vector<std::uint32_t> fenced_;    // by thread, the epoch of its last fence
+  std::vector<std::vector<std::uint64_t>> seen_;   // by thread, places read since its fence
   std::unordered_map<std::uint64_t, Clock> told_;  // by place
 };
 

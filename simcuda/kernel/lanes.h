@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops over the lanes of a warp, written so that a compiler makes vector instructions of them. The
-// files that include this are compiled for more than one kind of processor: everything in them is
-// in the namespace SIMCUDA_LANES or in none.
+// Loops over the lanes of a warp, which a compiler turns into vector instructions. The files that
+// include this are compiled for more than one kind of processor: everything in them is in the
+// namespace SIMCUDA_LANES or in an unnamed one.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ namespace simcuda::kernel::SIMCUDA_LANES {
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 
-// As <cfenv> has it.
+// The modes of <cfenv>.
 inline int mode_of(Rounding rounding) {
   switch (rounding) {
     case Rounding::zero:
@@ -37,7 +37,7 @@ inline int mode_of(Rounding rounding) {
   }
 }
 
-// Whether lane k is in a mask, in a form that needs no shift by a variable.
+// Whether lane k is in a mask, in a form without a shift by a variable.
 inline constexpr struct LaneBits {
   std::uint32_t bit[32];
   constexpr LaneBits() : bit() {
@@ -50,7 +50,7 @@ inline T *aligned(T *lanes) {
   return static_cast<T *>(__builtin_assume_aligned(lanes, 64));
 }
 
-// f(k) for all lanes, kept for those that are active: f must be harmless for the others.
+// f(k) for all lanes; keeps the results of active ones. f must be harmless for the others.
 template <class D, class F>
 inline void put(D *to, std::uint32_t mask, F f) {
   D *d = aligned(to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A launch from its beginning to what came of it.
+// A launch from its beginning to its outcome.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace simcuda::kernel {
 namespace {
 
 constexpr std::uint64_t most_cooperative = 8192;
-// Instructions of all threads, before which a thread more would cost more than it brings.
+// The instructions of all threads, below which another thread costs more than it saves.
 constexpr std::uint64_t worth_a_thread = 1 << 18;
 
 std::uint32_t rounded(std::uint64_t value, std::uint32_t to) {
@@ -49,7 +49,7 @@ LaunchState::LaunchState(const Module &its_module, const Kernel &its_kernel,
   const SharedLayout &layout = code.layouts[entry];
   if (launch.shared_bytes > 1 << 24) throw Invalid(0, "a block has not so much shared memory");
   shared_bytes = layout.bytes + launch.shared_bytes;
-  // Compilers widen loads, to the end of what hardware would hand out.
+  // Compilers widen loads, up to the alignment that hardware would allocate.
   shared_room = rounded(shared_bytes, 128);
   races = launch.checks.races;
   if (launch.cooperative) grid_barrier = Bytes(64);
@@ -107,7 +107,7 @@ void LaunchState::fill_bank() {
         if (own == offsets.end()) continue;  // of another kernel
         address = own->second;
       } else if (const Variable *defined = module.variable(variable.name)) {
-        // By the name: what is extern here may be defined by another declaration.
+        // By name: a variable that is extern here may be defined by another declaration.
         address = environment.address_of(*defined);
       } else {
         continue;
@@ -157,8 +157,8 @@ Thread LaunchState::thread_at(std::uint64_t block, std::uint32_t thread) const {
 namespace {
 
 std::uint64_t most_workers(const LaunchState &state) {
-  // Those of a cooperative launch wait for each other, and races are looked for in the order in
-  // which blocks run: one worker has them all.
+  // The blocks of a cooperative launch wait for each other, and races are looked for in the order
+  // in which blocks run. In both cases one worker has all blocks.
   if (!state.kernel.independent_blocks || state.launch.cooperative || state.races) return 1;
   return std::clamp<std::uint64_t>(state.launch.threads, 1, state.blocks);
 }
@@ -172,7 +172,7 @@ class Others {
         workers_.push_back(std::make_unique<Worker>(state));
         threads_.emplace_back([worker = workers_.back().get()] { worker->run(UINT64_MAX); });
       } catch (const std::system_error &) {
-        return;  // there are no more threads: those that there are do it all
+        return;  // no more threads can be started: the existing ones do it all
       }
   }
   const std::vector<std::unique_ptr<Worker>> &join() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One program of several: names that are visible are one, others stay apart.
+// Links programs: visible names are shared, others stay separate.
 #include "program.h"
 
 namespace simcuda::kernel {
@@ -9,7 +9,7 @@ bool is_private(Linkage linkage) {
   return linkage == Linkage::internal;
 }
 
-// Where what one program counts came to lie in the one that is made.
+// The new indices of one program's items in the linked program.
 struct Moved {
   std::vector<int> functions, variables, symbols;
 };
@@ -81,7 +81,7 @@ int Linker::place_variable(const Variable &variable) {
   return known->second;
 }
 
-// Names that only their own module knows, and that are taken: each module has a $str of its own.
+// Internal names that are already used: each module has its own $str.
 std::map<std::string_view, std::string_view> Linker::rename_private(const Program &from) {
   std::map<std::string_view, std::string_view> renamed;
   for (auto &[name, index] : from.symbol_by_name) {
@@ -134,13 +134,13 @@ void Linker::add(const Program &from) {
     made->symbol_by_name.emplace(found == renamed.end() ? name : found->second,
                                  moved.symbols[symbol]);
   }
-  // What was taken over counts as here now.
+  // A definition that was taken over counts as defined here.
   for (std::size_t i = 0; i < from.functions.size(); ++i) {
     Function &function = made->functions[moved.functions[i]];
     if (!from.functions[i].defined ||
         function.statements.data() == from.functions[i].statements.data())
       continue;
-    if (function.name.data() != from.functions[i].name.data()) continue;  // another one stayed
+    if (function.name.data() != from.functions[i].name.data()) continue;  // another one was kept
     for (Statement &statement : function.statements) {
       if (statement.source_file) statement.source_file += files_;
       for (Operand &operand : statement.operands) move_operand(operand, moved);

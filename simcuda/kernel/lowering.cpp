@@ -237,7 +237,7 @@ std::optional<Place32> Lowering::special(std::string_view name, unsigned &bits) 
       bits = special.bits;
       return place_in(special.bank, special.offset);
     }
-  // Where a cooperative launch has its barrier.
+  // The address of a cooperative launch's barrier.
   if (name == "%envreg1" || name == "%envreg2") {
     bits = 32;
     return place_in(Bank::launch, name == "%envreg1" ? launch_bank::envreg1 : launch_bank::envreg2);
@@ -366,7 +366,7 @@ void Lowering::bind_address(std::size_t i, Space space) {
   const Operand &address = operand(i);
   if (address.kind != Operand::Kind::address) refuse("an address in brackets is expected");
   out.immediate = static_cast<std::int64_t>(address.bits);
-  // What a device function calls parameters lies on its thread's stack.
+  // The parameters of a device function are on its thread's stack.
   out.space = space == Space::param && !function_.entry ? Space::local : space;
   out.option = 64;
   out.a = place_in(Bank::launch, launch_bank::zero64);
@@ -401,7 +401,7 @@ void Lowering::bind_address(std::size_t i, Space space) {
   }
 }
 
-// What a call hands over must be as large as what the function takes.
+// An argument must have the size of its parameter.
 Passed Lowering::passed(const Operand &given, const Passed &formal, bool result) {
   Passed made;
   made.size = formal.size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes one statement an instruction. The families in execute_*.cpp take what they know of its
-// modifiers and operands, and choose the function that executes it; what they did not take is
-// refused.
+// Turns one statement into an instruction. The families in execute_*.cpp read the modifiers and
+// operands they know, and choose the function that executes it. A statement with anything unread is
+// rejected.
 #pragma once
 
 #include <initializer_list>
@@ -15,10 +15,10 @@ namespace simcuda::kernel {
 
 class Lowering;
 
-// One for each family: whether it knows the statement's root.
+// One for each family. Returns whether it knows the statement's root.
 using Select = bool (*)(Lowering &);
 
-// The families as they are compiled for one kind of processor.
+// The families, compiled for one kind of processor.
 struct Families {
   Select select[16];
 };
@@ -52,13 +52,13 @@ class Lowering {
   // Modifiers.
   bool take(std::string_view modifier);
   bool take_any(std::initializer_list<std::string_view> modifiers);
-  // The next modifier that is a type; refuses if there is none.
+  // Reads the next modifier as a type; fails if it is none.
   Type type();
   std::optional<Type> type_if();
   Rounding rounding();          // rn rz rm rp
   Rounding integer_rounding();  // rni rzi rmi rpi
   bool has(std::string_view modifier) const;
-  std::optional<std::string_view> next() const;  // the first that was not taken
+  std::optional<std::string_view> next() const;  // the first unread one
   std::string_view take_next();
 
   // Operands by position, checked against a type.
@@ -68,7 +68,7 @@ class Lowering {
   Place32 write(std::size_t i, Type type) { return write(operand(i), type); }
   Place32 read(const Operand &operand, Type type);
   Place32 write(const Operand &operand, Type type);
-  // Registers that may be wider than the type, as for ld, st and cvt; their width in bits.
+  // Registers that may be wider than the type, as for ld, st and cvt; returns their width in bits.
   Place32 read_wide(const Operand &operand, Type type, unsigned &bits);
   Place32 write_wide(const Operand &operand, Type type, unsigned &bits);
   void expect_operands(std::size_t least, std::size_t most);
@@ -80,9 +80,9 @@ class Lowering {
   std::uint32_t add_list(const std::vector<Place32> &places);
   Place32 constant(std::uint64_t bits, unsigned width);
   Place32 symbol(int index, std::uint64_t addend, unsigned width);
-  // Lanes that are never read.
+  // Lanes that nothing reads.
   Place32 scratch();
-  // Whether nothing but this statement names the register.
+  // Whether only this statement names the register.
   bool unused(const Operand &operand);
 
   [[noreturn]] void refuse(const std::string &why) const;
@@ -106,7 +106,7 @@ class Lowering {
   const std::vector<std::uint32_t> &locals_;
   const Statement *statement_ = nullptr;
   std::vector<bool> taken_;
-  std::vector<std::uint32_t> mentions_;  // of each register, once they are asked for
+  std::vector<std::uint32_t> mentions_;  // of each register, once it is needed
 };
 
 }  // namespace simcuda::kernel

@@ -15,7 +15,7 @@ std::uint64_t bits_of_size(unsigned size) {
   return size >= 64 ? ~std::uint64_t{} : (std::uint64_t{1} << size) - 1;
 }
 
-// Of the bytes from `offset` on, which of the bits are set.
+// Which of the bits are set, for the bytes from `offset` on.
 std::uint64_t written_bits(const std::uint64_t *words, std::uint64_t offset, unsigned size) {
   const unsigned in_word = offset & 63;
   std::uint64_t bits = __atomic_load_n(words + (offset >> 6), __ATOMIC_RELAXED) >> in_word;
@@ -24,7 +24,7 @@ std::uint64_t written_bits(const std::uint64_t *words, std::uint64_t offset, uns
   return bits & bits_of_size(size);
 }
 
-// `others`: they may set bits of the same word: other workers, and the window's owner.
+// `others`: other threads may set bits of the same word: workers, and the owner of the window.
 void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool others) {
   const unsigned in_word = offset & 63;
   const auto set = [&](std::uint64_t &word, std::uint64_t bits) {
@@ -177,7 +177,7 @@ void Memory::reach_global(Request &request, Reach &found) {
   });
 }
 
-// Anything may be wrong with it, or it may lead into the block's or the thread's own memory.
+// The address may be invalid, or be that of the block's or the thread's own memory.
 void Memory::reach_global_lane(Request &request, unsigned lane, std::uint64_t address,
                                Reach &found) {
   const Space space = request.instruction.space;
@@ -189,7 +189,7 @@ void Memory::reach_global_lane(Request &request, unsigned lane, std::uint64_t ad
     if (address - param_base < most_of_window)
       return reach_param_lane(request, lane, address - param_base, found);
   }
-  // Alignment is looked at first, as by hardware.
+  // Alignment is checked first, as hardware does.
   if (address & (request.size - 1)) fail(request, FaultKind::misaligned, lane, address, space, {});
   View *view = address < shared_base ? find(address) : nullptr;
   if (!view || request.size > view->window.end - address)
@@ -281,7 +281,7 @@ std::uint32_t Memory::instruction_of(const Warp &warp) const {
   return launch_.first_instruction[warp.frame->function] + warp.pc - 1;
 }
 
-// The bytes of a window that are used as the instruction does.
+// The set of a window's bytes for this kind of use.
 ByteSet &Memory::used(const Request &request, View &view) {
   UsedBytes &used = request.operation == Operation::load    ? view.reads
                     : request.operation == Operation::store ? view.writes
@@ -295,8 +295,7 @@ ByteSet &Memory::used(const Request &request, View &view) {
   return used.bytes;
 }
 
-// Races are looked for as long as there is memory for it: of a window that is too large, they are
-// not.
+// Races are looked for as long as there is memory for it, so not in a window that is too large.
 bool Memory::has_uses(View &view) {
   if (!view.uses.empty()) return true;
   try {
@@ -354,7 +353,7 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
   check_race(request, view.uses, offset, place);
 }
 
-// All lanes at once: mostly all bytes between the lowest and the highest have been written.
+// All lanes at once: usually all bytes between the lowest and the highest have been written.
 void Memory::note_shared(Request &request) {
   Block &block = request.warp.block;
   const bool load = request.operation == Operation::load;
@@ -377,8 +376,7 @@ void Memory::note_shared(Request &request) {
   std::uint64_t before = ~std::uint64_t{}, before_that = before;
   each_active(request.mask, [&](unsigned lane) {
     const std::uint64_t offset = request.addresses[lane];
-    // What two lanes read, others may read, too, where all know the same: nothing more is kept of
-    // them.
+    // If two lanes have read, others may read, too, while all know the same: no more is stored.
     const bool known = load && block.only_full && offset == before && offset == before_that;
     before_that = before;
     before = offset;
@@ -424,7 +422,7 @@ bool Memory::note_warp(const Request &request, LastUses &uses, std::uint64_t bas
   for (unsigned part = 0; part < request.size; part += 4) {
     for (unsigned k = 0; k < lanes_of_warp; ++k)
       index[k] = static_cast<std::uint32_t>((request.addresses[k] + base + part) >> 2);
-    // Words that were noted already are not looked at again in vain: this is what they say then.
+    // Words that were recorded already are not checked again.
     if (!note(uses.words, use)) return false;
   }
   return true;
@@ -466,20 +464,21 @@ bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane,
 }
 
 // Whether a use by another thread, or by this one in another interval, comes before what this one
-// does now. The usual cases are told by the numbers alone.
+// does now. The numbers alone decide the usual cases.
 inline bool Memory::ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then,
                             bool shared) const {
   const Stamp interval = then >> stamp_shift;
   if (interval == me_ >> stamp_shift) return false;
   if (shared || block.in_stretch(interval)) {
     if (interval < block.full_floor) return true;
-    // Since the last barrier of all nothing has joined any threads, so each warp has one interval.
+    // Since the last barrier of the whole block no threads were joined, so each warp has one
+    // interval.
     if (block.only_full) return false;
   }
   return ordered_anyhow(block, warp, lane, then, shared);
 }
 
-// In the order of likelihood: nobody was here, or I was.
+// The likeliest first: no thread was here, or this one was.
 inline void Memory::use(Request &request, LastUse &last, std::uint64_t unit, unsigned part,
                         unsigned size, const Place &place) {
   const Warp &warp = request.warp;
@@ -493,7 +492,7 @@ inline void Memory::use(Request &request, LastUse &last, std::uint64_t unit, uns
     report_race(request, place, part, size, writer, last.writer_place[unit], true);
   const Stamp reader = last.reader[unit];
   if (request.operation == Operation::load) {
-    // Strong loads look for others' flags; what they read is not plain data.
+    // Strong loads look for flags of other threads. What they read is not plain data.
     if (strong || (reader & ~stamp_flag) == me) return;
     const bool others = reader && !ordered(block, warp, place.lane, reader, place.shared);
     last.reader[unit] = me | (others ? stamp_flag : 0);
@@ -512,7 +511,7 @@ inline void Memory::use(Request &request, LastUse &last, std::uint64_t unit, uns
   last.reader[unit] = 0;
 }
 
-// Several threads may write the same: a flag that is set, mostly.
+// Several threads may write the same value: usually a flag.
 bool Memory::same_value(const Request &request, Stamp other, unsigned part, unsigned size,
                         const Place &place) const {
   if (!request.values) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the addresses of a warp lead: each is checked, and what the launch used is noted.
+// Checks the addresses of a warp, finds their memory, and records what the launch uses.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ class Warp;
 class Worker;
 struct LaunchState;
 
-// Which bytes of a window were used in one way, and where first: by the lowest block of those that
-// did.
+// The bytes of a window that were used in one way, and by which instruction first: that of the
+// lowest block.
 struct UsedBytes {
   ByteSet bytes;
   std::uint64_t block = UINT64_MAX;
@@ -33,24 +33,24 @@ struct View {
 
 enum class Operation : std::uint8_t { load, store, atomic };
 
-// What an instruction asks of memory, for all lanes of `mask`.
+// An access by an instruction, for all lanes of `mask`.
 struct Request {
   Warp &warp;
   const Instruction &instruction;
   std::uint32_t mask;
-  std::uint32_t size;  // bytes of a lane
+  std::uint32_t size;  // bytes for each lane
   Operation operation;
-  bool strong = false;  // volatile, or with an order: no race with another such
-  // What is stored: writing what is there already need not be a race.
+  bool strong = false;  // volatile or ordered: does not race with another strong one
+  // What is stored: writing the same value need not be a race.
   const std::byte *values = nullptr;
   std::uint32_t stride = 0;
-  // Of the lanes; those that are not active name what an active one does.
+  // For each lane. Inactive lanes have the address of an active one.
   alignas(64) std::uint64_t addresses[lanes_of_warp] = {};
   std::uint64_t low = 0, high = 0, ored = 0;
-  bool together = false;  // all lanes, side by side
+  bool together = false;  // all lanes are active and contiguous
 };
 
-// The bytes of each lane; `together`: only the first is set, and the others follow it.
+// The bytes for each lane. `together`: only the first is set, and the others follow it.
 struct Reach {
   std::byte *at[lanes_of_warp];
   bool together = false;
@@ -61,11 +61,12 @@ class Memory {
   Memory(LaunchState &launch, Worker &worker);
   // Throws Failed.
   void reach(Request &request, Reach &found);
-  // Bytes from an address on, for the engine's own functions: `room` says how many lie there.
+  // The bytes from an address on, for the engine's own functions. `room` receives how many there
+  // are.
   std::byte *reach_one(Warp &warp, unsigned lane, std::uint64_t address, std::uint64_t &room);
-  // A window is gone.
+  // A window no longer exists.
   void forget(std::uint64_t address);
-  // What another worker has used is used by this one.
+  // Adds what another worker has used.
   void take_over(Memory &other);
   const std::vector<std::unique_ptr<View>> &views() const { return views_; }
   const std::vector<std::unique_ptr<View>> &gone() const { return gone_; }
@@ -116,8 +117,8 @@ class Memory {
   const bool accesses_, written_;
   const bool &races_;
   const WarpUses &warp_;
-  Stamp me_ = 0;             // of the request's warp, without the lane
-  std::uint32_t place_ = 0;  // of the request's instruction
+  Stamp me_ = 0;             // the stamp of the request's warp, without the lane
+  std::uint32_t place_ = 0;  // the request's instruction
 };
 
 }  // namespace simcuda::kernel

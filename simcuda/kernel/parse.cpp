@@ -156,7 +156,7 @@ Parser::Declaration Parser::parse_declaration_head() {
   };
   read_type();
   if (made.type == Type::none) text_.refuse("a type is expected, not " + text_.here());
-  // Attributes may stand behind the type, too: .param .u64 .ptr .global .align 4 name.
+  // Attributes may follow the type, too: .param .u64 .ptr .global .align 4 name.
   if (text_.take_if_dotted("ptr")) {
     Space ignored;
     take_space(ignored);
@@ -215,7 +215,7 @@ void Parser::parse_variable(Space space, Linkage linkage) {
         add_name(declaration.name, {Name::Kind::label, -2 - symbol});
       } else {
         declare(std::move(variable));
-        // The name in the table points into the text, not into the variable.
+        // The key in the table points into the text, not into the variable.
         if (!program_.symbol_by_name.contains(declaration.name))
           add_symbol(declaration.name, -1, index, true);
       }
@@ -244,7 +244,7 @@ void Parser::declare(Variable variable) {
 }
 
 void Parser::parse_initialiser(const Declaration &declaration, Variable &variable) {
-  // Only what is stated is kept; the rest is zeros.
+  // Only stated values are kept; the rest is zeros.
   if (text_.peek().is("{") && declaration.size == 0 && !declaration.dimensions.empty()) {
     std::uint64_t row = std::uint64_t{bytes_of(declaration.type)} * declaration.vector;
     for (std::size_t i = 1; i < declaration.dimensions.size(); ++i)
@@ -266,7 +266,7 @@ void Parser::parse_elements(const Declaration &declaration, Variable &variable,
   const std::uint32_t line = text_.line();
   text_.expect("{");
   const std::uint64_t element = bytes_of(declaration.type);
-  std::uint64_t row = element;  // bytes of what an inner pair of braces holds
+  std::uint64_t row = element;  // bytes of what an inner pair of braces contains
   for (std::size_t i = dimension + 1; i < declaration.dimensions.size(); ++i)
     row *= declaration.dimensions[i];
   if (dimension < declaration.dimensions.size()) row *= declaration.vector;
@@ -449,7 +449,7 @@ void Parser::parse_function(bool entry, Linkage linkage) {
   made.kernel.name = std::string(made.name);
   parse_formals(made, made.parameters, entry);
   parse_function_directives(made);
-  // The symbol is there before the body, which may call the function itself.
+  // The symbol is added before the body, which may call the function itself.
   auto found = program_.symbol_by_name.find(made.name);
   int index;
   if (found == program_.symbol_by_name.end()) {

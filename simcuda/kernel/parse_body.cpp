@@ -112,8 +112,8 @@ void Parser::parse_registers() {
   text_.expect(";");
 }
 
-// A name is looked for from the inside out. Names of a range (%r<8>) become registers when they are
-// first used: the range may be as wide as its author likes.
+// Names are looked up from the inner scope outwards. Names of a range (%r<8>) become registers when
+// they are first used, since a range may be very large.
 const Parser::Name *Parser::find(std::string_view name) {
   for (int scope = scope_; scope >= 0; scope = scopes_[scope].parent) {
     auto &names = scopes_[scope].names;
@@ -137,7 +137,7 @@ const Parser::Name *Parser::find(std::string_view name) {
 }
 
 void Parser::parse_loc() {
-  // `.loc` has no semicolon: what follows the three numbers is told by its first word.
+  // `.loc` has no semicolon. The first word after the three numbers shows what follows.
   source_file_ = static_cast<std::uint32_t>(text_.integer("a file's number"));
   source_line_ = static_cast<std::uint32_t>(text_.integer("a line"));
   text_.integer("a column");
@@ -223,7 +223,7 @@ Operand Parser::named(std::string_view name, std::uint32_t line) {
     operand.kind = Operand::Kind::special;
     return operand;
   }
-  // It may be a label further on.
+  // It may be a later label.
   operand.kind = Operand::Kind::label;
   operand.index = static_cast<int>(pending_.size());
   pending_.push_back({scope_, name, line});
@@ -374,7 +374,7 @@ void Parser::parse_instruction(std::string_view root, std::uint32_t line) {
   statement.guard_negated = guard_.guard_negated;
   statement.root = root;
   while (text_.peek().kind == Word::Kind::dotted) statement.modifiers.push_back(text_.take().text);
-  // Before the operands, which may be of a kind of their own.
+  // Before the operands, which may be of another kind.
   if (const auto feature = refused_feature(root, statement.modifiers); !feature.empty())
     throw Invalid(line, std::string(feature) + " are not executed: " + opcode_of(statement));
   if (root == "call") {
@@ -389,8 +389,7 @@ void Parser::parse_instruction(std::string_view root, std::uint32_t line) {
   function_->statements.push_back(std::move(statement));
 }
 
-// call (results), function, (arguments), prototype: the operands in this order, and always the
-// first three.
+// call (results), function, (arguments), prototype: always the first operands, in this order.
 void Parser::parse_call(Statement &statement) {
   Operand none;
   none.kind = Operand::Kind::group;
@@ -439,7 +438,7 @@ std::uint64_t Parser::parse_primary(unsigned depth) {
                 "a number is expected, not '" + std::string(word.text.substr(0, 80)) + "'");
 }
 
-// Those operators that bind at least as tightly as `least`; 0 is ?: itself.
+// Operators that bind at least as tightly as `least`; 0 is ?: itself.
 std::uint64_t Parser::parse_expression(int least, unsigned depth) {
   if (depth > deepest) text_.refuse("an expression is nested too deeply");
   std::uint64_t left = parse_primary(depth);

@@ -69,7 +69,7 @@ class Arguments {
 template <class T>
 void append(std::string &out, const std::string &directive, T value) {
   char buffer[512];
-  // The directive has been taken apart and put together again: it is one that fits the value.
+  // The directive was parsed and rebuilt, so it fits the value.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-security"
@@ -78,8 +78,7 @@ void append(std::string &out, const std::string &directive, T value) {
   if (size > 0) out.append(buffer, std::min<std::size_t>(static_cast<std::size_t>(size), 511));
 }
 
-// One directive that begins behind a '%'; returns how many characters it has, 0 if it is no
-// directive.
+// A directive that begins after a '%'; returns its length, 0 if it is invalid.
 std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &arguments,
                       std::string &out) {
   std::string made = "%";

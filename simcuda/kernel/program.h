@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PTX as it is parsed: names are resolved, opcodes are not looked at yet.
+// Parsed PTX: names are resolved, opcodes are not yet examined.
 #pragma once
 
 #include <map>
@@ -52,7 +52,7 @@ struct Register {
   Type type = Type::none;
 };
 
-// Of .local, or of .param in the scope of a call or of a function's own.
+// Of .local, or of .param in the scope of a call or a function.
 struct FrameVariable {
   std::string_view name;
   std::uint64_t size = 0;
@@ -60,8 +60,8 @@ struct FrameVariable {
   Space space = Space::local;
 };
 
-// What a function takes or returns: a register, or a variable of the frame, or, of a kernel, a
-// place among the parameters.
+// A parameter or result of a function: a register, a variable of the frame, or, for a kernel, an
+// offset among the parameters.
 struct Formal {
   bool is_register = false;
   int index = -1;
@@ -98,11 +98,11 @@ struct Program {
   std::map<std::string_view, int> symbol_by_name;  // of the module's scope
 };
 
-// Of one text, or of several, one after the other.
+// Parses one text, or several, one after the other.
 std::vector<std::shared_ptr<const Program>> parse_programs(std::string_view text);
 std::shared_ptr<const Program> link_programs(
     const std::vector<std::shared_ptr<const Program>> &programs);
-// With those functions of the device's runtime that it calls and does not define.
+// Adds those functions of the device runtime that it calls and does not define.
 std::shared_ptr<const Program> with_runtime(std::shared_ptr<const Program> program);
 ModulePtr decode(std::shared_ptr<const Program> program);
 

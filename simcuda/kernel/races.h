@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Races between the threads of one launch: two uses of the same bytes, one of them a write, that
-// nothing orders. A warp has a number for the time between two events that order threads, and who
-// used four bytes last is kept by that number and the lane.
+// Races between the threads of one launch: two uses of the same bytes, one of them a write, without
+// an order between them. A warp has a number for each interval between two events that order
+// threads. The last user of four bytes is stored as that number and the lane.
 //
-// Ordered are: threads of a block that know of each other (knowledge.h), and blocks of which one
-// does an atomic operation, a fence or a strong store, and the other later an atomic operation or a
-// strong load, whatever the address. The last is more than the memory model says: a race is missed
-// rather than a false one reported.
+// Two kinds of uses are ordered: those of threads of a block that know of each other (knowledge.h),
+// and those of two blocks if one does an atomic operation, a fence or a strong store, and the other
+// later an atomic operation or a strong load, at any address. The latter is more than the memory
+// model guarantees: this may miss a race, but reports no false one.
 #pragma once
 
 #include <vector>
@@ -16,12 +16,12 @@
 
 namespace simcuda::kernel {
 
-// Bits: the lane in 0 to 4, a flag, then the number of a warp's interval. 0: no use.
+// Bits: the lane in 0 to 4, a flag, then the number of a warp's interval. 0: no thread.
 using Stamp = std::uint32_t;
 inline constexpr Stamp stamp_flag = 32;
 inline constexpr unsigned stamp_shift = 6;
 inline constexpr Stamp last_interval = (Stamp{1} << 26) - 1;
-// Of copies (cp.async) of a warp that were not waited for: nothing comes after them.
+// For copies (cp.async) of a warp that were not waited for: no use comes after them.
 constexpr Stamp copying(unsigned warp) {
   return last_interval - warp;
 }
@@ -29,15 +29,16 @@ constexpr bool is_copying(Stamp interval) {
   return interval > last_interval - 32;
 }
 
-// The last uses of some units of memory, and by which instruction, counted over the module. Arrays
-// side by side, so that the 32 units of a warp are looked at together.
+// The last users of some units of memory, and their instructions, counted over the module. In
+// separate arrays, so that the 32 units of a warp can be compared together.
 struct LastUse {
   Stamp *writer = nullptr;  // flag: by a strong or atomic operation
-  Stamp *reader = nullptr;  // flag: others read, too
+  Stamp *reader = nullptr;  // flag: others have read, too
   std::uint32_t *writer_place = nullptr, *reader_place = nullptr;
 };
 
-// Of a stretch of memory: four bytes each, or single ones in pages where single ones are used.
+// The last uses of a range of memory: of four bytes each, or of single bytes in pages where single
+// bytes are used.
 class LastUses {
  public:
   bool empty() const { return !words.writer; }
@@ -55,9 +56,9 @@ class LastUses {
   std::uint64_t size_ = 0;
 };
 
-// What a warp does to the words `index` of its lanes, all of them active. `me` is the stamp of lane
-// 0; what lies from `floor` up to `full_floor` comes before. False: this is to be looked at lane by
-// lane, and nothing has been noted.
+// The use by a warp of the words `index` of its lanes, all of them active. `me` is the stamp of
+// lane 0. Stamps from `floor` up to `full_floor` come before. Returns false, having recorded
+// nothing, if each lane must be checked.
 struct WarpUse {
   const std::uint32_t *index;
   Stamp me, floor, full_floor;
@@ -69,23 +70,23 @@ struct WarpUses {
 };
 const WarpUses &warp_uses();
 
-// The thread of a stamp.
+// The user that a stamp names.
 struct Interval {
   std::uint64_t block = 0;  // counted over the grid
   std::uint32_t epoch = 0;  // of its block
   std::uint32_t warp = 0;
 };
 
-// The intervals of all blocks of a launch, and when a block let others see what it did.
+// The intervals of all blocks of a launch, and when each block released what it did.
 class Intervals {
  public:
   explicit Intervals(std::uint32_t warps) : warps_(warps) {}
-  // The first of `epochs` times as many as a block has warps; 0: there are no more.
+  // Returns the first of `epochs` times the block's number of warps; 0: there are no more.
   Stamp reserve(std::uint64_t block, std::uint32_t first_epoch, std::uint32_t epochs);
   bool find(Stamp interval, Interval &found) const;
   void release(std::uint64_t block, std::uint32_t epoch);
   std::uint64_t acquire();
-  // Whether what this block did in this epoch was let go by that time.
+  // Whether what this block did in this epoch was released by that time.
   bool released_before(std::uint64_t block, std::uint32_t epoch, std::uint64_t time) const;
 
  private:

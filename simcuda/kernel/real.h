@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PTX does with floating-point numbers beside rounding.
+// What PTX does with floating-point numbers apart from rounding.
 #pragma once
 
 #include <bit>
@@ -26,17 +26,17 @@ inline float flushed(float value) {
   return float_of((bits & 0x7F800000) == 0 ? bits & 0x80000000 : bits);
 }
 
-// There is one NaN of 32 bits.
+// There is only one NaN of 32 bits.
 inline float canonical(float value) {
   return float_of(value == value ? bits_of_float(value) : 0x7FFFFFFF);
 }
 
-// A NaN that passes through keeps its bits but this one.
+// A NaN operand keeps all its bits but this one.
 inline double quiet(double nan) {
   return double_of(bits_of_double(nan) | std::uint64_t{1} << 51);
 }
 
-// 0 to 1; NaN is 0.
+// Clamps to [0, 1]; NaN becomes 0.
 inline float saturated(float value) {
   const float above = value > 0 ? value : 0;
   return above < 1 ? above : 1;

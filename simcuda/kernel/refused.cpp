@@ -19,7 +19,7 @@ constexpr std::string_view matrices = "matrix instructions", bulk = "bulk copies
                            multicast = "multicast addresses",
                            video = "video instructions of single numbers";
 
-// docs/kernels.md has the list for people.
+// docs/kernels.md lists them for readers.
 constexpr Refused table[] = {
     {refused_textures, "tex", ""},
     {refused_textures, "tld4", ""},

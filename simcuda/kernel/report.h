@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a launch did, and what was wrong with it.
+// What a launch did, and its errors.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace simcuda::kernel {
 
-// A place in a kernel: of the source where .loc says so, and of the PTX text.
+// A place in a kernel: in the source, if .loc names one, and in the PTX text.
 struct Place {
   std::string kernel, function, file;
   std::uint32_t line = 0;      // of the source; 0: not known
@@ -31,12 +31,12 @@ enum class FaultKind : std::uint8_t {
   illegal_instruction,  // CUDA_ERROR_ILLEGAL_INSTRUCTION, 715
   invalid_pc,           // CUDA_ERROR_INVALID_PC, 718
   stack_overflow,       // CUDA_ERROR_HARDWARE_STACK_ERROR, 714
-  deadlock,             // all threads that are left wait for a barrier
-  limit,                // more instructions than the launch may execute
-  stopped,              // the environment said so
+  deadlock,             // all remaining threads wait for a barrier
+  limit,                // more instructions than the limit
+  stopped,              // the environment stopped it
 };
 
-// The launch ended there.
+// An error that ended the launch.
 struct Fault {
   FaultKind kind = FaultKind::trap;
   Place place;
@@ -45,17 +45,17 @@ struct Fault {
   std::uint32_t size = 0;
   bool write = false;
   Space space = Space::generic;
-  std::string detail;  // what is known besides: a sentence, or nothing
+  std::string detail;  // more details: a sentence, or empty
 };
 
 enum class FindingKind : std::uint8_t {
-  race,               // two threads use the same bytes, one of them writes, nothing orders them
-  never_written,      // a read of bytes that nobody wrote
+  race,               // two threads use the same bytes, one of them writes, without an order
+  never_written,      // a read of bytes that were not written
   barrier_divergent,  // threads of one warp wait at different barriers, or some have ended
-  warp_mask,          // a thread does not name itself, or reads from one that takes no part
+  warp_mask,          // a thread does not name itself, or reads from an inactive one
 };
 
-// The launch went on.
+// An error after which the launch went on.
 struct Finding {
   FindingKind kind = FindingKind::race;
   Place place, other_place;
@@ -65,21 +65,21 @@ struct Finding {
   std::uint32_t size = 0;
   Space space = Space::global;
   std::string detail;
-  std::string memory;       // of global memory: what the driver knows of it
+  std::string memory;       // for global memory: what the driver knows about it
   std::uint64_t count = 1;  // how often at this instruction
 };
 
 enum class Use : std::uint8_t { reads, writes, atomic };
 
-// Bytes of global memory that the launch used, all in one window.
+// The bytes of global memory that the launch used, all in one window.
 struct Access {
   std::uint64_t begin = 0, end = 0;
   Use use = Use::reads;
-  int parameter = -1;  // the kernel's, that points into this window; -1: none, or more than one
-  std::uint32_t place = 0;  // among the outcome's: where the launch first used the window so
+  int parameter = -1;       // the parameter that points into this window; -1: none, or several
+  std::uint32_t place = 0;  // index into the outcome's places: the first such use of the window
 };
 
-// Plain English sentences.
+// Descriptions in English sentences.
 std::string to_string(const Place &place);
 std::string to_string(const Thread &thread);
 std::string to_string(const Fault &fault);

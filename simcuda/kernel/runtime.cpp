@@ -7,9 +7,9 @@
 namespace simcuda::kernel {
 namespace {
 
-// The environment's registers 1 and 2 are the address of a counter and of a generation, if the
-// launch is cooperative. The last to arrive begins the next generation. The handle of a conditional
-// node is the address of the value that the node goes by.
+// In a cooperative launch, the environment's registers 1 and 2 are the address of a counter and of
+// a generation. The last block to arrive begins the next generation. The handle of a conditional
+// node is the address of its value.
 constexpr std::string_view text = R"(
 .version 7.0
 .target sm_70

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of functions as people wrote them.
+// Demangled names of functions.
 #pragma once
 
 #include <string>
 
 namespace simcuda::kernel {
 
-// Of a mangled name what it says, without the tags in which a compiler keeps its own marks:
-// "__main__::scale(Array<float, 1>)". Any other name as it is.
+// The demangled name, without the tags that a compiler adds: "__main__::scale(Array<float, 1>)".
+// Any other name is unchanged.
 std::string spoken(const std::string &name);
 
 }  // namespace simcuda::kernel

@@ -7,7 +7,7 @@
 namespace simcuda::kernel {
 namespace {
 
-// Not isalpha and its like: those ask the locale.
+// Not isalpha and the like, which depend on the locale.
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -94,7 +94,7 @@ void Text::skip_directive() {
     if (next_.is("{")) return skip_block();
     if (take().is(";")) return;
   }
-  // Braces often stand on a line of their own.
+  // Braces often have a line of their own.
   if (next_.is("{") && next_.line == line + 1) skip_block();
 }
 
@@ -212,8 +212,8 @@ Word Text::real(std::size_t size) {
   word.kind = Word::Kind::real;
   word.text = rest_.substr(0, size);
   double value = 0;
-  // A compiler's runtime that lacks from_chars of double is not worth a strtod of our own: all that
-  // is supported has it.
+  // A compiler's runtime without from_chars of double is not supported, so there is no strtod of
+  // our own.
   auto [stop, error] = std::from_chars(word.text.data(), word.text.data() + size, value);
   if (stop != word.text.data() + size || error == std::errc::invalid_argument)
     throw Invalid(line_, "'" + std::string(word.text.substr(0, 40)) + "' is no number");

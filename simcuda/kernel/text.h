@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PTX text as a row of words.
+// PTX text as a sequence of words.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace simcuda::kernel {
 
-// PTX that is invalid, or asks for what the engine does not have.
+// Thrown for PTX that is invalid or that the engine does not support.
 class Invalid : public std::runtime_error {
  public:
   Invalid(std::uint32_t at, const std::string &why)
@@ -51,13 +51,12 @@ class Text {
   void expect(std::string_view mark);
   std::string_view name(const char *what);
   std::uint64_t integer(const char *what);
-  // Drops what is left of this line, with a block in braces that begins on it, or up to a
-  // semicolon.
+  // Skips the rest of this line, with a block in braces that begins on it, or up to a semicolon.
   void skip_directive();
   void skip_block();
   std::uint32_t line() const { return next_.line; }
   [[noreturn]] void refuse(const std::string &why) const { throw Invalid(next_.line, why); }
-  // "'foo'", or what stands there else, for a message.
+  // "'foo'", or what is there instead, for a message.
   std::string here() const;
 
  private:

@@ -36,7 +36,7 @@ enum class Type : std::uint8_t {
 
 enum class Space : std::uint8_t { generic, global, constant, shared, local, param };
 
-// `none` for what is no type.
+// `none` for an invalid name.
 Type type_named(std::string_view name);
 std::string_view name_of(Type type);
 std::string_view name_of(Space space);

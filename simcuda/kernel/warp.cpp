@@ -12,7 +12,7 @@ namespace simcuda::kernel {
 namespace {
 
 constexpr std::uint32_t deepest_call = 2000;
-constexpr std::uint64_t patience = 4096;  // instructions of a group while others of its warp wait
+constexpr std::uint64_t patience = 4096;  // instructions of a group while others wait
 constexpr std::uint32_t most_polls = 4,
                         most_polls_alone = 64;  // strong loads and atomic operations
 
@@ -73,7 +73,7 @@ void Warp::begin() {
   pc = 0;
   Frame *entry = take_frame(worker.launch.entry);
   frame = entry;
-  worker.running = this;  // if it wants too much memory of its own
+  worker.running = this;  // the launch needs too much local memory
   entry->parent = nullptr;
   entry->depth = 0;
   entry->local_base = 0;
@@ -105,7 +105,7 @@ Frame *Warp::take_frame(int function) {
   return frames_.back().get();
 }
 
-// Of each thread its own stretch, so that a new size moves them all.
+// Each thread has its own range, so a new size moves them all.
 void Warp::need_local(std::uint32_t room) {
   if (room <= local_room_) return;
   if (room > most_local_bytes)
@@ -131,13 +131,13 @@ void Warp::add_group(const Group &group) {
     if (each.frame == group.frame && each.pc == group.pc && each.wait != Wait::barrier &&
         group.wait != Wait::barrier) {
       each.mask |= group.mask;
-      each.wait = Wait::none;  // it looks again
+      each.wait = Wait::none;  // it tries again
       return;
     }
   waiting_.push_back(group);
 }
 
-// The deepest call, and there the lowest instruction; by turns where a group has gone on for long.
+// The group in the deepest call, at the lowest instruction; in turns if a group has run for long.
 bool Warp::choose() {
   const Frame *const frame_before = active ? frame : nullptr;
   const std::uint32_t pc_before = pc;
@@ -154,7 +154,7 @@ bool Warp::choose() {
   for (Group &each : waiting_)
     if (each.wait == Wait::none && (!best || before(each, *best))) best = &each;
   if (!best) {
-    // Lanes that are waited for will not come: they have ended, or wait themselves.
+    // Lanes that are waited for will not arrive: they have ended, or are waiting.
     for (Group &each : waiting_)
       if (each.wait == Wait::lanes && (!best || before(each, *best))) best = &each;
     if (!best) return false;

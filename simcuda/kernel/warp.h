@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What executes: a launch, on workers, block by block, warp by warp.
+// Execution: a launch, by workers, block by block, warp by warp.
 //
-// The lanes of a warp that are at one place are a group; the one in the deepest call and there at
-// the lowest instruction goes first, so that those that went another way are caught up with. A
-// group that has gone on for long, or looks at the same memory again and again, lets the others go
-// on for a while: they may be what it waits for.
+// Lanes of a warp at the same place are a group. The group in the deepest call, at the lowest
+// instruction, runs first, so that groups that have diverged meet again. A group that has run for
+// long, or reads the same memory again and again, lets the others run for a while: it may be
+// waiting for them.
 #pragma once
 
 #include <array>
@@ -29,9 +29,9 @@ struct Frame {
   const Body *body = nullptr;
   int function = -1;
   Frame *parent = nullptr;
-  const Call *call = nullptr;  // of the parent, that led here
+  const Call *call = nullptr;  // the parent's call that led here
   std::uint32_t return_to = 0, depth = 0;
-  std::uint32_t lanes = 0;  // that are in it or deeper
+  std::uint32_t lanes = 0;  // lanes that are in it or deeper
   std::uint32_t local_base = 0;
   Bytes registers;
 };
@@ -43,7 +43,7 @@ struct Group {
   std::uint32_t pc = 0, mask = 0;
   Wait wait = Wait::none;
   std::uint8_t barrier = 0;
-  std::uint64_t ran = 0;  // when it had its turn last
+  std::uint64_t ran = 0;  // when it ran last
 };
 
 // Ends the launch. The code that catches it knows the place.
@@ -63,7 +63,7 @@ class Warp {
   // For the block's next turn through the grid.
   void begin();
   enum class State : std::uint8_t { ready, waits, ended };
-  // Goes on until it waits, has ended or has executed about as many instructions.
+  // Runs until it waits, has ended or has executed about this many instructions.
   State run(std::uint64_t budget);
 
   template <class T>
@@ -84,20 +84,20 @@ class Warp {
   void call(std::uint32_t mask, const Call &call, int function);
   void ret(std::uint32_t mask);
   void exit(std::uint32_t mask);
-  // True: all lanes of `wanted` that are left are here, or will not come. Else these wait for them,
-  // and will execute the same instruction again.
+  // Returns true if all remaining lanes of `wanted` are here, or will not arrive. Otherwise these
+  // lanes wait for them, and will execute the same instruction again.
   bool gather(std::uint32_t mask, std::uint32_t wanted);
   void wait_at_barrier(std::uint32_t mask, std::uint8_t barrier, bool again);
   void leave_barrier(std::uint8_t barrier);
   void let_others_go();
-  // It has looked at what others may be about to change.
+  // The group has read memory that others may be about to change.
   void polled() { ++polls_; }
   bool can_run() const;
 
   std::byte *banks[4] = {};
   Frame *frame = nullptr;
   std::uint32_t pc = 0, active = 0;
-  std::uint32_t live = 0, born = 0;        // lanes that have not ended; that there were
+  std::uint32_t live = 0, born = 0;        // the lanes that have not ended; all lanes at the start
   std::array<std::uint32_t, 16> passed{};  // lanes that will execute their barrier again, by number
   const unsigned index;
   Block &block;
@@ -113,10 +113,10 @@ class Warp {
   void account();
   void need_local(std::uint32_t room);
 
-  std::vector<Group> waiting_;        // groups but the one that runs
+  std::vector<Group> waiting_;        // all groups but the running one
   std::uint32_t meets_ = UINT32_MAX;  // the next place at which another group of this frame is
   bool group_changed_ = false;
-  bool forced_ = false;  // the lanes that this group waited for will not come
+  bool forced_ = false;  // the lanes that this group waited for will not arrive
   bool rotate_ = false;
   std::uint32_t counted_from_ = 0, polls_ = 0;
   std::uint64_t executed_ = 0, turn_began_ = 0, turns_ = 0, threads_executed_ = 0;
@@ -128,12 +128,12 @@ class Warp {
 
 struct Barrier {
   std::uint32_t expected = 0;              // threads; 0: all of the block
-  LanesByWarp lanes{};                     // that came
-  LanesByWarp waits{};                     // of these, the lanes that will go on from here
-  Clock arrived;                           // what the others knew when they came
-  std::array<std::uint32_t, 32> places{};  // by warp, where the first of them came from
+  LanesByWarp lanes{};                     // threads that have arrived
+  LanesByWarp waits{};                     // those of them that will continue from here
+  Clock arrived;                           // the combined knowledge of the others when they arrived
+  std::array<std::uint32_t, 32> places{};  // by warp, where the first of them arrived from
   std::uint32_t came = 0;                  // warps of which some lane did
-  std::uint32_t count = 0;                 // of what the threads brought
+  std::uint32_t count = 0;                 // of the predicates of the threads
   bool all = true, any = false;
 };
 
@@ -141,15 +141,15 @@ class Block {
  public:
   explicit Block(Worker &its_worker);
   void begin(std::uint64_t its_index);
-  // Goes on for about as many instructions of each warp; true: all threads have ended.
+  // Runs about as many instructions of each warp. Returns true if all threads have ended.
   bool run(std::uint64_t budget);
 
   void arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint32_t mask,
               std::uint32_t predicate, bool aligned, bool waits);
-  // After threads have ended, a barrier may have all that it waits for.
+  // After threads have ended, a barrier may be complete.
   void complete_barriers();
 
-  // Of the warp, now: what its lanes use is kept by this.
+  // The warp's current stamp, with which the uses of its lanes are stored.
   Stamp stamp(unsigned warp) const {
     return (stretch_first_ + (epoch - stretch_epoch_) * warps_ + warp) << stamp_shift;
   }
@@ -162,8 +162,8 @@ class Block {
   std::uint32_t warp_of(Stamp interval) const { return (interval - stretch_first_) % warps_; }
   // These lanes of the warp have met.
   void join(const Warp &warp, std::uint32_t lanes);
-  // The lanes of the warp have used places that may be flags or locks of the block: these have
-  // changed them.
+  // The lanes of the warp have used places that may be flags or locks of the block; `changed` are
+  // those that changed them.
   void order(const Request &request, std::uint32_t changed);
   void fence(const Warp &warp, std::uint32_t lanes);
   void acquire();
@@ -178,8 +178,8 @@ class Block {
   LastUses shared_uses;
   std::vector<Copies> copies;  // by warp
   Stamp floor = 0;             // the first interval of this block
-  Stamp full_floor = 0;        // the first since the last barrier of all
-  bool only_full = true;       // no other has joined any threads since
+  Stamp full_floor = 0;        // the first since the last barrier of the whole block
+  bool only_full = true;       // no other barrier has joined threads since
   bool alone = false;          // no other block runs before this one has ended
   std::uint32_t epoch = 0;
   std::uint64_t acquired = 0;
@@ -202,7 +202,7 @@ class Block {
   std::uint32_t stretch_epoch_ = 0, stretch_length_ = 0, released_in_ = UINT32_MAX;
 };
 
-// What all workers of a launch share. Blocks begin in their order, on any worker.
+// The common state of a launch's workers. Blocks begin in order, on any worker.
 struct LaunchState {
   LaunchState(const Module &module, const Kernel &kernel, const Launch &launch,
               Environment &environment);
@@ -216,11 +216,11 @@ struct LaunchState {
   std::uint64_t blocks = 0;
   std::uint32_t shared_bytes = 0, shared_room = 0;
   Bytes bank;
-  Bytes grid_barrier;  // memory of a cooperative launch's own
+  Bytes grid_barrier;  // memory of a cooperative launch
   Intervals intervals;
-  bool races = false;                            // are looked for, by the only worker then
+  bool races = false;  // whether they are looked for, then by one worker only
   std::vector<std::uint32_t> first_instruction;  // by function, counted over the module
-  // Blocks from this one on are not wanted: one has faulted.
+  // Blocks from this one on need not run: one has faulted.
   std::atomic<std::uint64_t> end_block{0};
   std::atomic<std::uint64_t> next_block{0};
   std::atomic<std::uint64_t> instructions{0};  // if their number is limited
@@ -232,20 +232,20 @@ struct LaunchState {
   void fill_bank();
 };
 
-// Executes blocks, on one thread.
+// Executes blocks on one thread.
 class Worker {
  public:
   explicit Worker(LaunchState &state) : launch(state), memory(state, *this) {}
-  // Goes on until it has executed about as many instructions; true: no block is left for it.
+  // Runs about as many instructions. Returns true if no block is left for it.
   bool run(std::uint64_t budget);
-  // Whether there was such a finding at this instruction; it is counted then.
+  // Whether there was such a finding at this instruction. If so, counts it.
   bool known(FindingKind kind, std::uint32_t instruction);
   void find_out(Finding finding, std::uint32_t instruction);
-  // Throws Failed where the launch is to end.
+  // Throws Failed if the launch must end.
   void count(std::uint64_t instructions);
-  // What another one has done counts as done by this one.
+  // Adds what another worker has done.
   void take_over(Worker &other);
-  // Of all blocks, once there are no others. Throws what the environment threw.
+  // For all blocks, after all other workers have ended. Throws what the environment threw.
   Outcome outcome();
 
   LaunchState &launch;
@@ -255,7 +255,7 @@ class Worker {
  private:
   struct Found {
     Finding finding;
-    std::uint64_t block, order;  // of the finding that is told
+    std::uint64_t block, order;  // of the reported finding
   };
   bool go_on(std::uint64_t budget);
   bool begin_block();
@@ -265,8 +265,8 @@ class Worker {
 
   std::vector<std::unique_ptr<Block>> idle_;
   std::deque<std::unique_ptr<Block>> resident_;
-  std::uint64_t rounds_ = 0;   // of the block that runs
-  bool ever_several_ = false;  // blocks at a time
+  std::uint64_t rounds_ = 0;   // of the running block
+  bool ever_several_ = false;  // several blocks at a time
   std::uint64_t instructions_ = 0, asked_at_ = 0;
   std::map<std::pair<std::uint32_t, FindingKind>, Found> found_;  // by instruction
   std::uint64_t found_in_order_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker: the blocks that it takes, what is found in them, and how it ends.
+// A worker: its blocks, their findings, and its end.
 #include <algorithm>
 #include <cstring>
 
@@ -8,11 +8,11 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::size_t most_findings = 64;   // that are told
-constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp, between two looks around
-constexpr std::size_t most_resident = 16;   // blocks at once, where the launch is not cooperative
+constexpr std::size_t most_findings = 64;  // that are reported
+constexpr std::uint64_t slice = 1 << 14;  // instructions of a warp between two checks of the others
+constexpr std::size_t most_resident = 16;   // blocks at once, if the launch is not cooperative
 constexpr std::uint64_t rounds_alone = 64;  // slices of a block before another one begins
-// Instructions of all threads, between two questions whether the launch is to end.
+// Instructions of all threads between two checks whether the launch must end.
 constexpr std::uint64_t between_questions = 1 << 18;
 
 // The parameters that are an address in one of these windows.
@@ -61,11 +61,11 @@ void Worker::count(std::uint64_t instructions) {
   }
 }
 
-// The lowest block's is told: those before it go on, unless they may wait for this one.
+// The lowest block's is reported: earlier blocks go on, unless they may wait for this one.
 void Worker::fail(const Failed &failed) {
   const Warp &warp = *running;
   const std::uint64_t block = warp.block.index;
-  // Where it was about to go on, if it was stopped between two instructions.
+  // The next instruction, if it was stopped between two instructions.
   const bool between = failed.kind == FaultKind::limit || failed.kind == FaultKind::stopped;
   const std::uint64_t wanted = launch.kernel.independent_blocks && !between ? block : 0;
   std::uint64_t end = launch.end_block;
@@ -101,14 +101,15 @@ bool Worker::run(std::uint64_t budget) {
     } catch (const Failed &failed) {
       fail(failed);
     } catch (...) {
-      // The environment's, or no memory: the caller is told once all workers have stopped.
+      // The environment's exception, or a lack of memory: thrown again once all workers have
+      // stopped.
       launch.end_block = 0;
       thrown_ = std::current_exception();
     }
 }
 
-// Blocks one after the other. One that does not end, since it may wait for another, lets others
-// begin beside it; those of a cooperative launch are all there from the beginning.
+// Blocks one after the other. If a block does not end, others begin beside it, since it may wait
+// for one of them. Those of a cooperative launch all exist from the beginning.
 bool Worker::go_on(std::uint64_t budget) {
   const bool cooperative = launch.launch.cooperative;
   const std::uint64_t until = budget + std::min(instructions_, UINT64_MAX - budget);
@@ -164,11 +165,11 @@ Outcome Worker::outcome() {
   return outcome;
 }
 
-// By block, and in a block as they were found.
+// By block, and within a block in the order found.
 void Worker::add_findings(Outcome &outcome) {
   std::vector<Found *> all;
   for (auto &[key, found] : found_) {
-    // How many blocks behind the one that faulted have run is a matter of time.
+    // How many blocks after the faulted one have run depends on timing.
     if (fault_ && launch.kernel.independent_blocks) {
       if (found.block > fault_block_) continue;
       found.finding.count = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libnvJitLink, as far as its clients see: NVIDIA's own, but what it hands over as the linked cubin
-// is PTX. LTO-IR is linked to PTX by NVIDIA's library, in a link of its own. Texts of PTX stay as
-// they are, one after the other; the driver links them when it loads them. NVIDIA's says whether
-// the link is right.
+// libnvJitLink for its clients: NVIDIA's own, except that the linked cubin is replaced by PTX.
+// NVIDIA's library links LTO-IR to PTX, in a separate link. PTX texts stay as they are, one after
+// the other; the driver links them when it loads them. NVIDIA's library says whether the link is
+// valid.
 #include <pthread.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ enum class Code { ptx, lto_ir, library, machine };
 Code code_of(std::string_view bytes) {
   if (bytes.starts_with("\xed\x43\x4e\x7f")) return Code::lto_ir;
   if (bytes.starts_with("!<arch>\n")) return Code::library;
-  for (char byte : bytes.substr(0, 4))  // ELF and fatbins have one there that is in no text
+  for (char byte : bytes.substr(0, 4))  // a text has no zero among these
     if (static_cast<unsigned char>(byte) >= 0x7f) return Code::machine;
   return bytes.find(".version") == bytes.npos ? Code::machine : Code::ptx;
 }
@@ -47,8 +47,8 @@ struct Input {
 struct Link {
   std::vector<std::string> options;
   std::vector<Input> inputs;
-  // Once it is complete: what takes the cubin's place (nothing does if it is empty), and the link
-  // of NVIDIA's that made all of it, if that is another one than the client's.
+  // Set once the link is complete: what replaces the cubin (nothing if empty), and NVIDIA's link
+  // that made it all, if that is not the client's.
   std::string ptx;
   Handle maker = nullptr;
 };
@@ -59,14 +59,14 @@ std::map<Handle, Link> &links = *new std::map<Handle, Link>;
 [[maybe_unused]] const int held_while_forking =
     pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
 
-// Does something with a link, if it is known.
+// Calls a function with a link, if it is known.
 template <class Action>
 void with(Handle handle, Action &&action) {
   std::lock_guard lock(mutex);
   if (auto found = links.find(handle); found != links.end()) action(found->second);
 }
 
-// Of a file; none if it cannot be read: NVIDIA's library then says so.
+// Reads a file; empty if that fails: NVIDIA's library then reports it.
 std::string bytes_of(const char *path) {
   std::string bytes;
   if (std::FILE *file = path ? std::fopen(path, "rb") : nullptr) {
@@ -77,7 +77,7 @@ std::string bytes_of(const char *path) {
   return bytes;
 }
 
-// A limit of registers does not apply to a link of LTO-IR to PTX; in PTX it is a directive of each
+// A register limit is not an option of a link of LTO-IR to PTX. In PTX it is a directive of each
 // kernel.
 void limit_registers(std::string &ptx, const std::vector<std::string> &options) {
   constexpr std::string_view option = "-maxrregcount=";
@@ -91,7 +91,7 @@ void limit_registers(std::string &ptx, const std::vector<std::string> &options) 
   }
 }
 
-// Whom to ask in a link's stead.
+// The link to use in the place of a link.
 Handle maker_of(Handle handle) {
   Handle maker = handle;
   with(handle, [&](const Link &link) {
@@ -144,7 +144,7 @@ EXPORT Result nvJitLinkAddData(Handle handle, Type type, const void *data, std::
   Input input{Code::machine, {}, name ? name : ""};
   if (data) input.bytes.assign(static_cast<const char *>(data), size);
   input.code = code_of(input.bytes);
-  // What NVRTC's shim calls a cubin.
+  // NVRTC's shim returns this as a cubin.
   if (type == cubin_input && input.code == Code::ptx) type = ptx_input;
   Result result = REAL(nvJitLinkAddData, maker_of(handle), type, data, size, name);
   if (result == success) with(handle, [&](Link &link) { link.inputs.push_back(std::move(input)); });
@@ -163,7 +163,7 @@ EXPORT Result nvJitLinkAddFile(Handle handle, Type type, const char *path) {
 
 EXPORT Result nvJitLinkComplete(Handle handle);
 
-// Links what is LTO-IR of a link to PTX; returns the link that did so, or null.
+// Links the LTO-IR of a link to PTX. Returns the new link, or null.
 static Handle link_to_ptx(const Link &link, std::string &ptx) {
   std::vector<const char *> options;
   for (const std::string &option : link.options) options.push_back(option.c_str());
@@ -200,7 +200,7 @@ EXPORT Result nvJitLinkComplete(Handle handle) {
   if (has_ptx && any(Code::lto_ir)) {
     Handle maker = link_to_ptx(link, link.ptx);
     limit_registers(link.ptx, link.options);
-    // If there is nothing else, and nothing is missing, NVIDIA's need not be asked again.
+    // If there is nothing else, and nothing is missing, NVIDIA's library is not called again.
     if (maker && !any(Code::ptx) && link.ptx.find(".extern .func") == link.ptx.npos) {
       with(handle, [&](Link &known) {
         known.ptx = std::move(link.ptx);
@@ -240,7 +240,7 @@ EXPORT Result nvJitLinkGetLinkedCubin(Handle handle, void *cubin) {
   return given ? success : REAL(nvJitLinkGetLinkedCubin, handle, cubin);
 }
 
-// By these names NVIDIA's header calls them, each version by its own; they are all the same.
+// NVIDIA's header uses these names, one for each version. They are all the same.
 #define VERSION_OF(name, major, minor) \
   EXPORT decltype(name) __##name##_##major##_##minor __attribute__((alias(#name)));
 #define VERSIONS(name, major) \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libnvrtc, as far as its clients see: NVIDIA's own, but where it has compiled for a GPU (sm_90),
-// the PTX that it has made on the way there is what it hands over as the cubin.
+// libnvrtc for its clients: NVIDIA's own, except that after compiling for a GPU (sm_90) it returns
+// the intermediate PTX as the cubin.
 #include <cstddef>
 
 #include "real_library.h"
@@ -65,8 +65,8 @@ EXPORT const char *nvrtcGetErrorString(Result result) {
                        "NVRTC_ERROR_INTERNAL_ERROR: simcuda has found no NVRTC", result);
 }
 
-// The size of what takes the cubin's place. 0: there is no cubin, as after compiling for compute_90
-// or to LTO-IR, or no PTX to take its place.
+// The size of what replaces the cubin. 0: there is no cubin, as after compiling for compute_90 or
+// to LTO-IR, or no PTX to replace it.
 static std::size_t size_of_ptx(Program program, std::size_t size_of_cubin) {
   std::size_t size = 0;
   return size_of_cubin > 0 && nvrtcGetPTXSize(program, &size) == 0 && size > 1 ? size : 0;

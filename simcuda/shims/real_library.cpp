@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-// By this name a shim knows another one.
+// A symbol by which a shim recognises another one.
 extern "C" __attribute__((visibility("default"))) const char simcuda_shim = 1;
 
 namespace simcuda {
@@ -35,7 +35,7 @@ std::vector<std::string> matching(const std::string &pattern) {
   return paths;
 }
 
-// The folder of Python's packages in which a file lies, or nothing.
+// The site-packages folder that contains a file; empty if there is none.
 std::string packages_around(std::string_view path) {
   for (std::string_view name : {"/site-packages/", "/dist-packages/"})
     if (auto at = path.find(name); at != path.npos)
@@ -57,8 +57,8 @@ int add_packages_of_object(dl_phdr_info *object, std::size_t, void *folders) {
   return 0;
 }
 
-// Of the Python that runs in this process: whatever it imports lies there. Else of the environment
-// that the user is in, and of the one in which simcuda itself is installed.
+// That of the Python in this process, which contains what it imports. Without Python, that of the
+// user's environment, and that in which simcuda itself is installed.
 std::vector<std::string> folders_of_packages() {
   std::vector<std::string> folders;
   dl_iterate_phdr(add_packages_of_object, &folders);
@@ -93,7 +93,7 @@ std::vector<std::string> folders_of_libraries(const char *folder_of_cuda_12) {
   return folders;
 }
 
-// Of NVRTC, which looks for them itself; that of some wheels does not look in its own folder.
+// NVRTC's builtins, which it looks for itself; in some wheels it does not look in its own folder.
 void load_builtins(const std::string &pattern) {
   for (const std::string &path : matching(pattern)) dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }

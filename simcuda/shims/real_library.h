@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVIDIA's own library, which a shim of the same name stands before. It is the user's: of a wheel,
-// a Conda environment or a CUDA toolkit, looked for when something of it is first needed.
+// NVIDIA's own library, which a shim replaces. It is the user's: in a wheel, a Conda environment or
+// a CUDA toolkit. It is looked for at the first use.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,16 @@ namespace simcuda {
 
 class RealLibrary {
  public:
-  // As "libnvrtc", "nvidia-cuda-nvrtc", and "cuda_nvrtc" for the folder of the wheels of CUDA 12.
+  // As "libnvrtc", "nvidia-cuda-nvrtc", and "cuda_nvrtc", the folder in the wheels of CUDA 12.
   constexpr RealLibrary(const char *name, const char *package, const char *folder)
       : name_(name), package_(package), folder_(folder) {}
 
-  // Null, and a line on standard error, if there is no such library or it lacks the function.
+  // Returns null, and prints a line on standard error, if there is no such library or function.
   void *find(const char *function);
 
  private:
-  // The loader keeps count: threads that come here at once, or after a fork, find the same library.
-  // So there is no lock.
+  // No lock: the loader counts references, so threads that come here at once, or after a fork, find
+  // the same library.
   void *load();
   void *load_from(const char *folder);
 

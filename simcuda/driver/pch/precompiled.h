@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What most files of simcuda include, compiled once. Each file includes what it needs all the same.
+// What most files of simcuda include, compiled once. Each file still includes what it needs.
 #include <algorithm>
 #include <cstring>
 #include <functional>
