@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Python functions in the places of kernels: of PTX, and of machine code that nobody executes."""
 
+import os
+import signal
 import struct
 import subprocess
 import sys
@@ -234,9 +236,12 @@ ctypes.PyDLL("libcuda.so.1").cuCtxSynchronize()
 """
     )
     with subprocess.Popen(
-        [*COMMAND, sys.executable, program], stderr=subprocess.PIPE, text=True
+        [*COMMAND, sys.executable, program],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         said = process.stderr.readline()
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # the program, too
     assert "kernel add: a call waits for its stand-in" in said
     assert "release it around calls of the driver" in said
