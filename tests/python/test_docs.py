@@ -230,15 +230,19 @@ def test_a_module_that_is_linked(compiled, tmp_path):
 
 # Of these, what is shown is compiled or run: here, by the tests of the examples and by Cargo.
 TRIED = ("docs/learn/", "docs/snippets/", "examples/", "bindings/rust/libcai/examples/", "include/")
+TRIED += ("docs/specification/numba-cuda.diff",)  # by tests/interop/test_adoption.py
 INCLUDED = re.compile(r"(?:literalinclude::|:diff:) (\S+)")
 BLOCK = re.compile(r"^ *\.\. (?:code-block|code|sourcecode)::(.*)$", re.MULTILINE)
 OUTPUT = {"console", "text"}
+# Lines for the sources of others; the page says which of them were compiled, or run.
+PATCHES = DOCS / "specification/adoption.rst"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_every_block_is_tried(page):
     text = page.read_text(encoding="utf-8")
-    assert {language.strip() for language in BLOCK.findall(text)} <= OUTPUT
+    allowed = OUTPUT | {"diff"} if page == PATCHES else OUTPUT
+    assert {language.strip() for language in BLOCK.findall(text)} <= allowed
     assert re.findall(r"^(?! *\.\. ).*::$", text, re.MULTILINE) == []  # a block of no language
     for name in INCLUDED.findall(text):
         file = (page.parent / name).resolve().relative_to(ROOT)
@@ -250,7 +254,8 @@ def test_commands_are_there(page):
     """Of libcai's command, the parts and options that the page's consoles use."""
     consoles = re.findall(r"\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", page.read_text())
     for command, options in re.findall(
-        r"\blibcai (config|check|info|demo|bench|sim)\b((?: --[\w-]+)*)", "".join(consoles)
+        r"\blibcai (config|check|doctor|demo|bench|completion|sim)\b((?: --[\w-]+)*)",
+        "".join(consoles),
     ):
         usage = run_command(sys.executable, "-m", "libcai", command, "--help")
         assert all(option in usage for option in options.split())
