@@ -28,6 +28,9 @@ using CUkernel = struct CUkern_st *;
 using CUgreenCtx = struct CUgreenCtx_st *;
 using CUdevResourceDesc = struct CUdevResourceDesc_st *;
 using CUarray = struct CUarray_st *;
+using CUmipmappedArray = struct CUmipmappedArray_st *;
+using CUtexObject = unsigned long long;
+using CUsurfObject = unsigned long long;
 using CUmemGenericAllocationHandle = unsigned long long;
 using CUlinkState = struct CUlinkState_st *;
 
@@ -127,6 +130,25 @@ inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 1;
 inline constexpr unsigned CUDA_ARRAY3D_SURFACE_LDST = 2;
 inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 4;
 inline constexpr unsigned CUDA_ARRAY3D_TEXTURE_GATHER = 8;
+inline constexpr int CU_RESOURCE_TYPE_ARRAY = 0;
+inline constexpr int CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1;
+inline constexpr int CU_RESOURCE_TYPE_LINEAR = 2;
+inline constexpr int CU_RESOURCE_TYPE_PITCH2D = 3;
+inline constexpr int CU_TR_ADDRESS_MODE_WRAP = 0;
+inline constexpr int CU_TR_ADDRESS_MODE_CLAMP = 1;
+inline constexpr int CU_TR_ADDRESS_MODE_MIRROR = 2;
+inline constexpr int CU_TR_ADDRESS_MODE_BORDER = 3;
+inline constexpr int CU_TR_FILTER_MODE_POINT = 0;
+inline constexpr int CU_TR_FILTER_MODE_LINEAR = 1;
+inline constexpr unsigned CU_TRSF_READ_AS_INTEGER = 1;
+inline constexpr unsigned CU_TRSF_NORMALIZED_COORDINATES = 2;
+inline constexpr unsigned CU_TRSF_SRGB = 16;
+inline constexpr unsigned CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION = 32;
+inline constexpr unsigned CU_TRSF_SEAMLESS_CUBEMAP = 64;
+inline constexpr int CU_RES_VIEW_FORMAT_NONE = 0;
+inline constexpr int CU_RES_VIEW_FORMAT_FLOAT_4X32 = 24;
+inline constexpr int CU_RES_VIEW_FORMAT_UNSIGNED_BC1 = 25;
+inline constexpr int CU_RES_VIEW_FORMAT_UNSIGNED_BC7 = 34;
 
 inline constexpr int CU_STREAM_CAPTURE_STATUS_NONE = 0;
 inline constexpr int CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
@@ -338,6 +360,47 @@ struct CUDA_ARRAY3D_DESCRIPTOR {
   std::size_t Width, Height, Depth;
   int Format;
   unsigned NumChannels, Flags;
+};
+
+union CUresource {
+  CUarray hArray;
+  CUmipmappedArray hMipmappedArray;
+  struct {
+    CUdeviceptr devPtr;
+    int format;
+    unsigned numChannels;
+    std::size_t sizeInBytes;
+  } linear;
+  struct {
+    CUdeviceptr devPtr;
+    int format;
+    unsigned numChannels;
+    std::size_t width, height, pitchInBytes;
+  } pitch2D;
+  int reserved[32];
+};
+
+struct CUDA_RESOURCE_DESC {
+  int resType;
+  CUresource res;
+  unsigned flags;
+};
+
+struct CUDA_TEXTURE_DESC {
+  int addressMode[3];
+  int filterMode;
+  unsigned flags, maxAnisotropy;
+  int mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  float borderColor[4];
+  int reserved[12];
+};
+
+struct CUDA_RESOURCE_VIEW_DESC {
+  int format;
+  std::size_t width, height, depth;
+  unsigned firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
+  unsigned reserved[16];
 };
 
 struct CUDA_MEMCPY2D {

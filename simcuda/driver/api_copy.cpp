@@ -171,9 +171,9 @@ Side side_of_array(Session &s, const SideParameters &p, const Shape &shape) {
       sum(1, p.z, shape.depth) > array->slices)
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   Side side;
-  side.pitch = array->row;
-  side.slice = array->row * array->rows;
-  const std::size_t offset = side.row(p.y, p.z) + p.x;
+  side.pitch = array->pitch;
+  side.slice = array->pitch * array->rows;
+  const std::size_t offset = array->offset + side.row(p.y, p.z) + p.x;
   side.place = {array->allocation, array->allocation->address + offset,
                 array->allocation->bytes + offset};
   return side;

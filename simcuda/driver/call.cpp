@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "call.h"
+#include "array.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "array.h"
 #include "check_report.h"
 #include "race_report.h"
 #include "simcuda.h"
@@ -338,7 +340,18 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
   }
   if (name == "CUstream") return driver->streams.size();
   if (name == "CUevent") return driver->events.size();
-  if (name == "CUarray") return driver->arrays.size();
+  if (name == "CUarray") {
+    const auto all = driver->arrays.all();
+    return static_cast<std::uint64_t>(
+        std::count_if(all.begin(), all.end(), [](const auto &each) { return !each->is_level; }));
+  }
+  if (name == "CUmipmappedArray") return driver->mipmapped_arrays.size();
+  if (name == "CUtexObject" || name == "CUsurfObject") {
+    const auto all = driver->textures.all();
+    return static_cast<std::uint64_t>(std::count_if(all.begin(), all.end(), [&](const auto &each) {
+      return each->texels.is_surface == (name == "CUsurfObject");
+    }));
+  }
   if (name == "CUgraph") return driver->graphs.size();
   if (name == "CUgraphExec") return driver->graph_execs.size();
   if (name == "CUuserObject") return driver->user_objects.size();

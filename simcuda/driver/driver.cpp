@@ -179,6 +179,7 @@ void Driver::end(Context &context) {
     races.host_frees(*allocation);
     memory.free(*allocation);
   }
+  remove_textures_of(*this, context);
   remove_arrays_of(*this, context);
   remove_modules_of(*this, context);
   for (auto &[thread, stream] : context.per_thread) {

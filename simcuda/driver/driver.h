@@ -12,6 +12,7 @@
 #include "module.h"  // of the engine that executes PTX
 #include "objects.h"
 #include "schedule.h"
+#include "texture.h"
 #include "virtual_memory.h"
 
 namespace simcuda {
@@ -133,6 +134,9 @@ struct Driver {
   Registry<CUevent, Event> events{handles};
   Registry<CUmemoryPool, Pool> pools{handles};
   Registry<CUarray, Array> arrays{handles};
+  Registry<CUmipmappedArray, MipmappedArray> mipmapped_arrays{handles};
+  Registry<TextureHandle, TextureObject> textures{handles};  // and surfaces
+  DestroyedTextures destroyed_textures;
   Registry<CUgraph, Graph> graphs{handles};
   Registry<CUgraphNode, GraphNode> graph_nodes{handles};
   Registry<CUgraphExec, GraphExec> graph_execs{handles};

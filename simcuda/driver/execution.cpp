@@ -15,7 +15,8 @@ CUresult status_of(kernel::FaultKind kind) {
   switch (kind) {
     case kernel::FaultKind::illegal_address:
     case kernel::FaultKind::invalid_free:
-    case kernel::FaultKind::stack_overflow:  // the text of an H100
+    case kernel::FaultKind::invalid_handle:
+    case kernel::FaultKind::stack_overflow:  // as an H100 reports it
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     case kernel::FaultKind::misaligned:
       return CUDA_ERROR_MISALIGNED_ADDRESS;
@@ -30,6 +31,7 @@ CUresult status_of(kernel::FaultKind kind) {
     case kernel::FaultKind::stopped:
       return CUDA_ERROR_LAUNCH_TIMEOUT;
     case kernel::FaultKind::trap:
+    case kernel::FaultKind::outside_surface:
       break;
   }
   return CUDA_ERROR_LAUNCH_FAILED;
@@ -142,8 +144,13 @@ kernel::Window Execution::find(std::uint64_t address) {
   const auto after = found_.upper_bound(address);
   if (after != found_.begin() && address < std::prev(after)->second.window.end)
     return std::prev(after)->second.window;
-  const auto [allocation, history] = seen_at(address);
-  if (!allocation || !in_reach(*launch_->context, *allocation)) return {};
+  const Seen seen = seen_at(address);
+  if (!seen.allocation || !in_reach(*launch_->context, *seen.allocation)) return {};
+  return add(seen);
+}
+
+const kernel::Window &Execution::add(const Seen &seen) {
+  const auto &[allocation, history] = seen;
   Found found;
   found.allocation = allocation;
   found.history = history;
@@ -162,6 +169,22 @@ kernel::Window Execution::find(std::uint64_t address) {
   }
   ++allocation->kernels;
   return found_.emplace(window.begin, std::move(found)).first->second.window;
+}
+
+// An array has an address that nobody else knows.
+const kernel::Texels *Execution::texels(std::uint64_t handle) {
+  Lock lock(simulator_mutex());
+  auto object = texture_of(handle);
+  if (!object) return nullptr;
+  const AllocationPtr &array = object->array;
+  if (array && !found_.contains(array->address)) add({array, driver()->races.history_of(*array)});
+  textures_.push_back(object);
+  return &object->texels;
+}
+
+std::string Execution::describe_handle(std::uint64_t handle) {
+  Lock lock(simulator_mutex());
+  return describe_unusable_handle(handle);
 }
 
 std::string Execution::describe(std::uint64_t address) {

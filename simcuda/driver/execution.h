@@ -32,19 +32,23 @@ class Execution final : public LaunchWork, private kernel::Environment {
 
   kernel::Window find(std::uint64_t address) override;
   std::string describe(std::uint64_t address) override;
+  const kernel::Texels *texels(std::uint64_t handle) override;
+  std::string describe_handle(std::uint64_t handle) override;
   std::uint64_t address_of(const kernel::Variable &variable) override;
   void print(std::string_view text) override;
   bool stopped() override;
   std::uint64_t allocate(std::uint64_t size) override;
   bool free(std::uint64_t address) override;
 
+  const kernel::Window &add(const Seen &seen);
   void execute(std::uint64_t grid_id);
   void write_printed();
   std::string parameter_of(const kernel::Access &access) const;
   std::string describe_use(const kernel::Access &access) const;
   std::string memory_of(const kernel::Finding &finding);
 
-  std::map<std::uint64_t, Found> found_;  // by address, with the simulator's lock
+  std::map<std::uint64_t, Found> found_;    // by address, with the simulator's lock
+  std::vector<TextureObjectPtr> textures_;  // that it uses
   kernel::Outcome outcome_;
   bool has_failed_ = false;  // the engine itself, for example because of a lack of memory
   Patience own_patience_{*this};

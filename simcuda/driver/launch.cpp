@@ -87,13 +87,16 @@ void take_arguments(KernelLaunch &launch, void **parameters, void **extra) {
   }
 }
 
-void find_named(const Memory &memory, KernelLaunch &launch) {
+void find_named(const Driver &driver, KernelLaunch &launch) {
   for (const ArgumentPlace &argument : launch.code->arguments)
     for (std::size_t at = (argument.offset + 7) / 8 * 8; at + 8 <= argument.offset + argument.size;
          at += 8) {
       std::uint64_t address;
       std::memcpy(&address, launch.bytes.data() + at, sizeof address);
-      auto allocation = memory.find(address);
+      // The handle of a texture may lead to an address.
+      const auto texture = driver.textures.find(reinterpret_cast<TextureHandle>(address));
+      if (texture && !texture->array) address = texture->texels.levels[0].address;
+      auto allocation = driver.memory.find(address);
       if (allocation && !allocation->free_submitted) launch.named.push_back(std::move(allocation));
     }
 }
@@ -133,7 +136,7 @@ Operation kernel_operation(Session &session, const Stream &stream, CUfunction ha
   operation.launch = launch;
   if (launch->code->ptx) check_fits(*function, shape);
   if (launch->code->ptx || launch->code->stand_in) {
-    find_named(session.driver.memory, *launch);
+    find_named(session.driver, *launch);
     session.driver.schedule.need_kernel_thread();
   } else {
     prepare_registered(session, operation);

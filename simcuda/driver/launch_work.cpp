@@ -29,7 +29,8 @@ std::string Patience::end_of_time() {
          " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
 }
 
-LaunchWork::LaunchWork(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {
+LaunchWork::LaunchWork(std::shared_ptr<const KernelLaunch> launch)
+    : launch_(std::move(launch)), destroyed_(driver()->destroyed_textures.now()) {
   for (auto &allocation : launch_->named)
     named_.push_back({allocation, driver()->races.history_of(*allocation)});
 }
@@ -53,6 +54,31 @@ std::string LaunchWork::describe_unusable(std::uintptr_t address) const {
     return "That is memory of device " + std::to_string(allocation->device) +
            ", to which its context has no access.";
   return "It goes beyond the end of " + describe_memory(*allocation) + '.';
+}
+
+// As of the submission: what was destroyed since comes first.
+TextureObjectPtr LaunchWork::object_of(std::uint64_t handle) const {
+  const auto wanted = reinterpret_cast<TextureHandle>(handle);
+  for (auto link = destroyed_; link; link = link->next)
+    if (link->object && link->object->handle == wanted) return link->object;
+  return driver()->textures.find(wanted);
+}
+
+TextureObjectPtr LaunchWork::texture_of(std::uint64_t handle) const {
+  auto object = object_of(handle);
+  const bool usable =
+      object && object->context == launch_->context && !(object->array && object->array->dead);
+  return usable ? object : nullptr;
+}
+
+std::string LaunchWork::describe_unusable_handle(std::uint64_t handle) const {
+  const auto object = object_of(handle);
+  if (!object)
+    return driver()->destroyed_textures.had(reinterpret_cast<TextureHandle>(handle))
+               ? "It was destroyed before the launch was submitted."
+               : "No texture and no surface has it.";
+  if (object->context != launch_->context) return "It is of another context.";
+  return "The array that it leads to was destroyed.";
 }
 
 bool is_gone(const Allocation &allocation) {

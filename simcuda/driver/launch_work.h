@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "launch.h"
+#include "texture.h"
 
 namespace simcuda {
 
@@ -51,11 +52,18 @@ class LaunchWork : public KernelWork {
   Seen seen_at(std::uintptr_t address) const;
   // Why it cannot use that memory: a sentence.
   std::string describe_unusable(std::uintptr_t address) const;
+  // The texture or surface of a handle that this launch can use; null: none.
+  TextureObjectPtr texture_of(std::uint64_t handle) const;
+  // Why there is none: a sentence.
+  std::string describe_unusable_handle(std::uint64_t handle) const;
 
   const std::shared_ptr<const KernelLaunch> launch_;
 
  private:
+  TextureObjectPtr object_of(std::uint64_t handle) const;
+
   std::vector<Seen> named_;
+  const DestroyedTextures::Since destroyed_;
 };
 
 // Whether the memory was freed, so that it reads as poison and keeps no writes.

@@ -196,7 +196,7 @@ AllocationPtr Memory::allocate(Allocation::Kind kind, int device, std::size_t si
   return allocation;
 }
 
-AllocationPtr Memory::allocate_hidden(int device, std::size_t size) {
+AllocationPtr Memory::allocate_hidden(int device, std::size_t size, Track track) {
   auto allocation = std::make_shared<Allocation>();
   const Arena::Block block = device_arenas_.at(static_cast<std::size_t>(device)).take(size, false);
   allocation->device = device;
@@ -204,6 +204,7 @@ AllocationPtr Memory::allocate_hidden(int device, std::size_t size) {
   allocation->bytes = block.bytes;
   allocation->size = size;
   std::memset(block.bytes, fresh_poison, size);
+  if (track == Track::written) track_written(*allocation);
   return allocation;
 }
 

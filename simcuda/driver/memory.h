@@ -66,8 +66,9 @@ class Memory {
   Memory(int devices, Stale stale) : stale_(std::move(stale)), device_arenas_(devices) {}
 
   AllocationPtr allocate(Allocation::Kind kind, int device, std::size_t size, unsigned flags);
-  // Device memory without an address.
-  AllocationPtr allocate_hidden(int device, std::size_t size);
+  // Device memory without an address. `track`: whether to note which bytes are written.
+  enum class Track { nothing, written };
+  AllocationPtr allocate_hidden(int device, std::size_t size, Track track = Track::nothing);
   void free_hidden(Allocation &allocation);
   // Addresses without memory, of no particular device.
   std::uintptr_t reserve(std::size_t size);

@@ -46,6 +46,7 @@ struct KernelLaunch;
 struct Library;
 struct LinkState;
 struct MemoryShare;
+struct MipmappedArray;
 struct NodeParameters;
 struct Module;
 struct PoolShare;

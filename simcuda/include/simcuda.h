@@ -62,7 +62,8 @@ void simcuda_reset_counts(void);
 uint64_t simcuda_pending(void);
 /* How many objects of the client's there are, by the name of their type: "CUcontext" (and each
  * reference to a primary one), "CUstream", "CUevent", "CUdeviceptr" (memory of any kind, from its
- * allocation to its free), "CUarray", "CUmemoryPool" (but for the devices' own), "CUgraph",
+ * allocation to its free), "CUarray" (but for the levels of another), "CUmipmappedArray",
+ * "CUtexObject", "CUsurfObject", "CUmemoryPool" (but for the devices' own), "CUgraph",
  * "CUgraphExec", "CUuserObject"; UINT64_MAX if it is none of them. */
 uint64_t simcuda_objects(const char *type);
 

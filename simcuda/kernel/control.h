@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Families of instructions that are not loops over lanes: control flow, barriers, and exchange
-// among the threads of a warp.
+// Families of instructions that are not loops over lanes: control flow, barriers, exchange among
+// the threads of a warp, textures and surfaces.
 #pragma once
 
 #include "lowering.h"
@@ -11,6 +11,8 @@ namespace simcuda::kernel {
 bool select_control(Lowering &);
 bool select_barrier(Lowering &);
 bool select_exchange(Lowering &);
+bool select_texture(Lowering &);
+bool select_surface(Lowering &);
 
 // bar.warp.sync: the lanes in the mask `e` wait for each other.
 void sync_lanes(Warp &warp, const Instruction &instruction, std::uint32_t mask);

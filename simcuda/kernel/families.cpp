@@ -4,25 +4,25 @@
 #include "races.h"
 
 // execute_*.cpp, compiled for every processor of the architecture, and for those with AVX2.
-#define SIMCUDA_FAMILIES(lanes)                                                            \
-  namespace simcuda::kernel::lanes {                                                       \
-  bool select_integer(Lowering &);                                                         \
-  bool select_bits(Lowering &);                                                            \
-  bool select_float(Lowering &);                                                           \
-  bool select_half(Lowering &);                                                            \
-  bool select_math(Lowering &);                                                            \
-  bool select_compare(Lowering &);                                                         \
-  bool select_fp8(Lowering &);                                                             \
-  bool select_convert(Lowering &);                                                         \
-  bool select_move(Lowering &);                                                            \
-  bool select_memory(Lowering &);                                                          \
-  bool select_atomic(Lowering &);                                                          \
-  bool select_video(Lowering &);                                                           \
-  extern const WarpUses uses;                                                              \
-  static const Families all = {{select_move, select_memory, select_atomic, select_integer, \
-                                select_bits, select_compare, select_fp8, select_convert,   \
-                                select_float, select_half, select_math, select_video,      \
-                                select_control, select_barrier, select_exchange}};         \
+#define SIMCUDA_FAMILIES(lanes)                                                                \
+  namespace simcuda::kernel::lanes {                                                           \
+  bool select_integer(Lowering &);                                                             \
+  bool select_bits(Lowering &);                                                                \
+  bool select_float(Lowering &);                                                               \
+  bool select_half(Lowering &);                                                                \
+  bool select_math(Lowering &);                                                                \
+  bool select_compare(Lowering &);                                                             \
+  bool select_fp8(Lowering &);                                                                 \
+  bool select_convert(Lowering &);                                                             \
+  bool select_move(Lowering &);                                                                \
+  bool select_memory(Lowering &);                                                              \
+  bool select_atomic(Lowering &);                                                              \
+  bool select_video(Lowering &);                                                               \
+  extern const WarpUses uses;                                                                  \
+  static const Families all = {                                                                \
+      {select_move, select_memory, select_atomic, select_integer, select_bits, select_compare, \
+       select_fp8, select_convert, select_float, select_half, select_math, select_video,       \
+       select_control, select_barrier, select_exchange, select_texture, select_surface}};      \
   }
 
 SIMCUDA_FAMILIES(plain)

@@ -20,7 +20,7 @@ using Select = bool (*)(Lowering &);
 
 // The families, compiled for one kind of processor.
 struct Families {
-  Select select[16];
+  Select select[18];
 };
 const Families &families();
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "report.h"
+#include "texels.h"
 #include "text.h"
 #include "types.h"
 
@@ -119,6 +120,10 @@ class Environment {
   // Allocates from the device's heap, for malloc in a kernel; 0: there is no memory.
   virtual std::uint64_t allocate(std::uint64_t) { return 0; }
   virtual bool free(std::uint64_t) { return false; }
+  // What the handle of a texture or of a surface leads to, as long as the launch runs; null:
+  // nothing that it can use, for the reason that the second says: a sentence.
+  virtual const Texels *texels(std::uint64_t) { return nullptr; }
+  virtual std::string describe_handle(std::uint64_t) { return {}; }
 };
 
 struct Checks {

@@ -105,7 +105,7 @@ void Parser::parse_alias() {
 void Parser::refuse_textures() {
   for (std::string_view name : {"texref", "samplerref", "surfref", "tex"})
     if (text_.peek().is_dotted(name))
-      text_.refuse(std::string(refused_textures) + " are not executed: ." + std::string(name));
+      text_.refuse(std::string(refused_references) + " are not executed: ." + std::string(name));
 }
 
 int Parser::add_symbol(std::string_view name, int function, int variable, bool module_scope) {

@@ -320,6 +320,11 @@ Operand Parser::parse_address() {
     operand.parts.push_back(std::move(base));
     if (text_.take_if("+")) operand.bits += parse_constant();
     if (text_.take_if("-")) operand.bits -= parse_constant();
+    // Of a texture or a surface: [handle, {x, y}].
+    while (text_.take_if(",")) {
+      if (operand.parts.size() == 3) text_.refuse("there is too much in the brackets");
+      operand.parts.push_back(parse_operand(1));
+    }
   } else {
     operand.bits = parse_constant();
   }

@@ -21,14 +21,6 @@ constexpr std::string_view matrices = "matrix instructions", bulk = "bulk copies
 
 // docs/kernels.md lists them for readers.
 constexpr Refused table[] = {
-    {refused_textures, "tex", ""},
-    {refused_textures, "tld4", ""},
-    {refused_textures, "txq", ""},
-    {refused_textures, "suld", ""},
-    {refused_textures, "sust", ""},
-    {refused_textures, "sured", ""},
-    {refused_textures, "suq", ""},
-    {refused_textures, "istypep", ""},
     {matrices, "mma", ""},
     {matrices, "wmma", ""},
     {matrices, "wgmma", ""},

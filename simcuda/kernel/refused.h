@@ -13,6 +13,6 @@ std::string_view refused_feature(std::string_view root,
 // For functions that no module defines.
 std::string_view refused_function(std::string_view name);
 
-inline constexpr std::string_view refused_textures = "textures and surfaces";
+inline constexpr std::string_view refused_references = "references to textures and surfaces";
 
 }  // namespace simcuda::kernel

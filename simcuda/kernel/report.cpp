@@ -73,6 +73,12 @@ std::string to_string(const Fault &fault) {
       return with_detail(who + " called or branched to where nothing is" + at, fault.detail);
     case FaultKind::stack_overflow:
       return with_detail(who + " needs more stack than there is" + at, fault.detail);
+    case FaultKind::invalid_handle:
+      return with_detail(who + " uses the handle " + hexadecimal(fault.address) + at, fault.detail);
+    case FaultKind::outside_surface:
+      return with_detail(who + (fault.write ? " writes " : " reads ") + bytes(fault.size) +
+                             " outside of a surface" + at,
+                         fault.detail);
     case FaultKind::deadlock:
       return with_detail("Kernel " + spoken(fault.place.kernel) + ": all threads of block " +
                              triple(fault.thread.block) +

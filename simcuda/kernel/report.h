@@ -31,6 +31,8 @@ enum class FaultKind : std::uint8_t {
   illegal_instruction,  // CUDA_ERROR_ILLEGAL_INSTRUCTION, 715
   invalid_pc,           // CUDA_ERROR_INVALID_PC, 718
   stack_overflow,       // CUDA_ERROR_HARDWARE_STACK_ERROR, 714
+  invalid_handle,       // no texture, or no surface: as for an illegal address
+  outside_surface,      // CUDA_ERROR_LAUNCH_FAILED, as a trap
   deadlock,             // all remaining threads wait for a barrier
   limit,                // more instructions than the limit
   stopped,              // the environment stopped it

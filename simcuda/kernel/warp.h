@@ -243,6 +243,8 @@ class Worker {
   void find_out(Finding finding, std::uint32_t instruction);
   // Throws Failed if the launch must end.
   void count(std::uint64_t instructions);
+  // The texture or surface of the lane's handle. Throws Failed.
+  const Texels &texels(std::uint64_t handle, unsigned lane);
   // Adds what another worker has done.
   void take_over(Worker &other);
   // For all blocks, after all other workers have ended. Throws what the environment threw.
@@ -268,6 +270,7 @@ class Worker {
   std::uint64_t rounds_ = 0;   // of the running block
   bool ever_several_ = false;  // several blocks at a time
   std::uint64_t instructions_ = 0, asked_at_ = 0;
+  std::map<std::uint64_t, const Texels *> texels_;                // by handle, as it was found
   std::map<std::pair<std::uint32_t, FindingKind>, Found> found_;  // by instruction
   std::uint64_t found_in_order_ = 0;
   std::optional<Fault> fault_;

@@ -15,8 +15,14 @@ constexpr std::uint64_t rounds_alone = 64;  // slices of a block before another 
 // Instructions of all threads between two checks whether the launch must end.
 constexpr std::uint64_t between_questions = 1 << 18;
 
-// The parameters that are an address in one of these windows.
-int parameter_into(const LaunchState &launch, const Window &window) {
+// The parameters that are an address in one of these windows, or a handle that leads there.
+int parameter_into(const LaunchState &launch, const std::map<std::uint64_t, const Texels *> &texels,
+                   const Window &window) {
+  const auto leads_there = [&](std::uint64_t value) {
+    const auto found = texels.find(value);
+    if (found != texels.end() && found->second) value = found->second->levels[0].address;
+    return value >= window.begin && value < window.end;
+  };
   int found = -1;
   for (std::size_t i = 0; i < launch.kernel.parameters.size(); ++i) {
     const Parameter &parameter = launch.kernel.parameters[i];
@@ -24,7 +30,7 @@ int parameter_into(const LaunchState &launch, const Window &window) {
          at + 8 <= parameter.offset + parameter.size; at += 8) {
       std::uint64_t value;
       std::memcpy(&value, launch.launch.parameters.data() + at, sizeof value);
-      if (value < window.begin || value >= window.end) continue;
+      if (!leads_there(value)) continue;
       if (found >= 0 && found != static_cast<int>(i)) return -1;
       found = static_cast<int>(i);
     }
@@ -59,6 +65,20 @@ void Worker::count(std::uint64_t instructions) {
     if (launch.environment.stopped())
       throw Failed{FaultKind::stopped, 0, 0, 0, false, Space::generic, {}};
   }
+}
+
+const Texels &Worker::texels(std::uint64_t handle, unsigned lane) {
+  const Texels *&known = texels_[handle];
+  if (!known) known = launch.environment.texels(handle);
+  if (!known)
+    throw Failed{FaultKind::invalid_handle,
+                 lane,
+                 handle,
+                 0,
+                 false,
+                 Space::generic,
+                 launch.environment.describe_handle(handle)};
+  return *known;
 }
 
 // The lowest block's is reported: earlier blocks go on, unless they may wait for this one.
@@ -151,6 +171,7 @@ void Worker::take_over(Worker &other) {
     fault_block_ = other.fault_block_;
     fault_ = std::move(other.fault_);
   }
+  texels_.merge(other.texels_);
   if (!thrown_) thrown_ = other.thrown_;
 }
 
@@ -188,7 +209,7 @@ void Worker::add_findings(Outcome &outcome) {
 
 void Worker::add_accesses(const View &view, Outcome &outcome) const {
   if (view.window.bytes == launch.grid_barrier.data()) return;
-  const int parameter = parameter_into(launch, view.window);
+  const int parameter = parameter_into(launch, texels_, view.window);
   const auto add = [&](const UsedBytes &used, Use use) {
     if (used.bytes.empty()) return;
     const auto place = static_cast<std::uint32_t>(outcome.places.size());

@@ -23,6 +23,7 @@ def _library():
     found.harness_describe.argtypes = [pointer, text, number]
     found.harness_add_window.argtypes = [pointer, pointer, number, ctypes.c_int, ctypes.c_int]
     found.harness_drop_windows.argtypes = [pointer]
+    found.harness_add_texels.argtypes = [pointer, number, pointer, pointer]
     found.harness_run.argtypes = [pointer, text, pointer, text, number, text, number]
     return found
 
@@ -52,6 +53,63 @@ class Buffer:
     def array(self, code):
         """The contents as numbers, by struct's code of one."""
         return list(struct.unpack(f"<{self.size // struct.calcsize(code)}{code}", self.bytes()))
+
+
+FORMATS = {"u8": 0, "u16": 1, "u32": 2, "s8": 3, "s16": 4, "s32": 5, "f16": 6, "f32": 7}
+MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
+
+
+class Texels(Buffer):
+    """A texture, or a surface. `data` are the levels, one after the other, without gaps; `size` has
+    a number for each dimension."""
+
+    last_handle = 0x7E0000000000
+
+    def __init__(
+        self,
+        data,
+        form,
+        channels,
+        size,
+        layers=0,
+        levels=1,
+        surface=False,
+        linear_memory=False,
+        modes=("clamp",) * 3,
+        filtered=False,
+        normalized=False,
+        integers=False,
+        srgb=False,
+        between_levels=False,
+        border=(0, 0, 0, 0),
+        bias=0,
+        least=0,
+        most=0,
+        cube=False,
+        gather=False,
+        written=True,
+    ):
+        super().__init__(data, written=written)
+        Texels.last_handle += 1
+        self.handle = Texels.last_handle
+        del cube, gather  # which the driver must know
+        texel = int(form[1:]) // 8 * channels
+        promoted = not surface and not integers and form in ("u8", "u16", "s8", "s16")
+        self.numbers = [FORMATS[form], channels, layers, levels, surface, linear_memory]
+        self.numbers += [*(MODES[each] for each in modes), filtered, normalized, promoted]
+        self.numbers += [srgb, between_levels]
+        self.reals = [*border, bias, least, most]
+        offset = 0
+        for level in range(levels):
+            width, height, depth = (max(each >> level, 1) for each in (*size, 1, 1)[:3])
+            slice_bytes = width * height * texel
+            self.numbers += [offset, width, height, depth, width * texel, slice_bytes]
+            offset += slice_bytes * max(depth, layers)
+
+    def add_to(self, module):
+        numbers = (ctypes.c_uint64 * (1 + len(self.numbers)))(self.address, *self.numbers)
+        reals = (ctypes.c_float * len(self.reals))(*self.reals)
+        library.harness_add_texels(module.handle, self.handle, numbers, reals)
 
 
 class Module:
@@ -97,7 +155,10 @@ class Module:
                     argument.writable,
                     not argument.written,
                 )
-                argument = struct.pack("<Q", argument.address)
+                of_texels = isinstance(argument, Texels)
+                if of_texels:
+                    argument.add_to(self)
+                argument = struct.pack("<Q", argument.handle if of_texels else argument.address)
             parameters.extend(bytes(offset - len(parameters)))
             parameters.extend(argument.ljust(size, b"\0"))
         grid, block = (

@@ -33,6 +33,7 @@ std::string quoted(std::string_view text) {
 
 struct Memory : Environment {
   std::vector<Window> windows;
+  std::map<std::uint64_t, Texels> objects;  // textures and surfaces, by handle
   std::map<std::string, std::uint64_t> variables;
   std::vector<std::vector<std::byte>> storage;
   std::vector<std::vector<std::uint64_t>> written;
@@ -58,6 +59,11 @@ struct Memory : Environment {
     std::lock_guard lock(mutex);
     printed += text;
   }
+  const Texels *texels(std::uint64_t handle) override {
+    const auto found = objects.find(handle);
+    return found == objects.end() ? nullptr : &found->second;
+  }
+  std::string describe_handle(std::uint64_t) override { return "Nothing has it."; }
   std::uint64_t allocate(std::uint64_t size) override {
     std::lock_guard lock(mutex);
     storage.emplace_back(size);
@@ -102,12 +108,11 @@ std::string json_of(const Thread &thread) {
 }
 
 std::string json_of(const Outcome &outcome, const std::string &printed) {
-  static constexpr const char *faults[] = {"illegal_address", "invalid_free",
-                                           "misaligned",      "trap",
-                                           "assertion",       "illegal_instruction",
-                                           "invalid_pc",      "stack_overflow",
-                                           "deadlock",        "limit",
-                                           "stopped"};
+  static constexpr const char *faults[] = {
+      "illegal_address", "invalid_free",        "misaligned", "trap",
+      "assertion",       "illegal_instruction", "invalid_pc", "stack_overflow",
+      "invalid_handle",  "outside_surface",     "deadlock",   "limit",
+      "stopped"};
   static constexpr const char *kinds[] = {"race", "never_written", "barrier_divergent",
                                           "warp_mask"};
   static constexpr const char *uses[] = {"reads", "writes", "atomic"};
@@ -226,11 +231,44 @@ EXPORT void harness_add_window(void *handle, void *bytes, std::uint64_t size, in
 EXPORT void harness_drop_windows(void *handle) {
   auto &loaded = *static_cast<Loaded *>(handle);
   loaded.memory.windows.clear();
+  loaded.memory.objects.clear();
   for (auto &variable : loaded.module->variables) {
     const std::uint64_t address = loaded.memory.variables[variable.name];
     loaded.memory.add(reinterpret_cast<void *>(address), variable.size,
                       variable.space != Space::constant, false);
   }
+}
+
+// `numbers`: the address of the texels, their format, channels, layers, how many levels there are,
+// whether it is a surface, whether it is one row of memory, what lies beyond the edges in each
+// dimension, whether it is filtered, by normalized coordinates, promoted, of sRGB and filtered
+// between levels; then of each level its offset, width, height, depth, pitch and slice. `reals`:
+// the border, what is added to a level, and the least and the most that is read.
+EXPORT void harness_add_texels(void *handle, std::uint64_t object, const std::uint64_t *numbers,
+                               const float *reals) {
+  Texels texels;
+  texels.channel = static_cast<Channel>(numbers[1]);
+  texels.channels = static_cast<unsigned>(numbers[2]);
+  texels.layers = static_cast<std::uint32_t>(numbers[3]);
+  texels.is_surface = numbers[5];
+  texels.linear_memory = numbers[6];
+  for (int i = 0; i < 3; ++i) texels.beyond[i] = static_cast<Beyond>(numbers[7 + i]);
+  texels.filtered = numbers[10];
+  texels.normalized = numbers[11];
+  texels.promoted = numbers[12];
+  texels.srgb = numbers[13];
+  texels.between_levels = numbers[14];
+  std::memcpy(texels.border, reals, sizeof texels.border);
+  texels.level_bias = reals[4];
+  texels.least_level = reals[5];
+  texels.most_level = reals[6];
+  for (std::uint64_t i = 0; i < numbers[4]; ++i) {
+    const std::uint64_t *of = numbers + 15 + 6 * i;
+    texels.levels.push_back({numbers[0] + of[0], static_cast<std::uint32_t>(of[1]),
+                             static_cast<std::uint32_t>(of[2]), static_cast<std::uint32_t>(of[3]),
+                             of[4], of[5]});
+  }
+  static_cast<Loaded *>(handle)->memory.objects[object] = std::move(texels);
 }
 
 // `numbers`: grid, block, dynamic shared memory, cooperative, the limit of instructions, threads,

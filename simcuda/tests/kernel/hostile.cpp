@@ -92,6 +92,13 @@ constexpr const char *fragments[] = {
     "brx.idx",
     "atom",
     "cvt",
+    "tex.2d.v4.f32.f32",
+    "sust.b.2d.b32.clamp",
+    "[%q0, {%r0, %r1}]",
+    ".level",
+    ".a2d",
+    ".cube",
+    ".zero",
     "setp",
     "k",
     "p0",
@@ -232,7 +239,32 @@ struct Memory : Environment {
   alignas(64) std::byte bytes[4096] = {};
   std::uint64_t written[65] = {};
   std::size_t printed = 0;
+  Texels objects[3];  // each of them by every fourth address
 
+  Memory() {
+    for (Texels &each : objects) each.levels = {{begin(), 8, 4, 2, 64, 256}};
+    objects[0].channel = Channel::f32;
+    objects[0].channels = 2;
+    objects[0].filtered = true;
+    objects[0].beyond[1] = Beyond::border;
+    objects[1].is_surface = true;
+    objects[1].channel = Channel::u16;
+    objects[1].channels = 4;
+    objects[2].channel = Channel::s8;
+    objects[2].layers = 6;
+    objects[2].normalized = objects[2].promoted = objects[2].between_levels = true;
+    objects[2].beyond[0] = Beyond::mirror;
+    objects[2].most_level = 7;
+    objects[2].levels.push_back({begin() + 2048, 4, 2, 1, 64, 256});
+    // Its end lies beyond the memory.
+    objects[2].levels.push_back({begin() + 4032, 2, 1, 1, 64, 256});
+  }
+  const Texels *texels(std::uint64_t handle) override {
+    const std::uint64_t which = (handle - begin()) / 16 % 4;
+    return handle - begin() < sizeof bytes && which < std::size(objects) ? &objects[which]
+                                                                         : nullptr;
+  }
+  std::string describe_handle(std::uint64_t) override { return "Nothing has it."; }
   std::uint64_t begin() const { return reinterpret_cast<std::uintptr_t>(bytes); }
   Window find(std::uint64_t address) override {
     Window window;

@@ -17,6 +17,8 @@ import test_checks
 import test_instructions
 import test_launches
 import test_programs
+import test_surfaces
+import test_textures
 
 
 def texts():
@@ -34,6 +36,9 @@ def texts():
             sys.argv[1:] = []
             test_checks.main(vars(test_checks))
             test_launches.main(vars(test_launches))
+            test_surfaces.main(vars(test_surfaces))
+            for test in (test_textures.test_random, test_textures.test_levels):
+                test()
     finally:
         engine.Module.__init__ = load
     kept += [test_programs.Writer(seed).text() for seed in range(40)]

@@ -142,6 +142,92 @@ def test_cuda_core(kind):
     check(run(sys.executable, "-W", "ignore", "-c", CUDA_CORE, kind))
 
 
+TEXTURES = """
+import sys
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import (Device, LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions,
+                       launch)
+
+WIDTH, ROWS = 16, 8
+SOURCE = '''
+extern "C" __global__ void blur(cudaTextureObject_t from, cudaSurfaceObject_t to, float *sums) {
+  int x = threadIdx.x, y = blockIdx.x;
+  float middle = tex2D<float>(from, x + 0.5f, y + 0.5f);
+  float between = tex2D<float>(from, x + 1.f, y + 1.f);
+  surf2Dwrite(between, to, x * sizeof(float), y);
+  float4 corners = tex2Dgather<float4>(from, x + 1.f, y + 1.f);
+  sums[y * blockDim.x + x] = middle + corners.x + corners.y + corners.z + corners.w;
+}
+'''
+
+def must(result):
+    assert result[0] == 0, result
+    return result[1] if len(result) == 2 else None
+
+device = Device()
+device.set_current()
+code = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin")
+stream, other = device.create_stream(), device.create_stream()
+values = np.arange(WIDTH * ROWS, dtype=np.float32).reshape(ROWS, WIDTH) ** 2
+
+def array(flags):
+    wanted = driver.CUDA_ARRAY3D_DESCRIPTOR()
+    wanted.Width, wanted.Height, wanted.NumChannels, wanted.Flags = WIDTH, ROWS, 1, flags
+    wanted.Format = driver.CUarray_format.CU_AD_FORMAT_FLOAT
+    return must(driver.cuArray3DCreate(wanted))
+
+def copy(array, memory, on, back=False):
+    box = driver.CUDA_MEMCPY2D()
+    host, there = ("dst", "src") if back else ("src", "dst")
+    setattr(box, host + "MemoryType", driver.CUmemorytype.CU_MEMORYTYPE_HOST)
+    setattr(box, host + "Host", memory)
+    setattr(box, host + "Pitch", 4 * WIDTH)
+    setattr(box, there + "MemoryType", driver.CUmemorytype.CU_MEMORYTYPE_ARRAY)
+    setattr(box, there + "Array", array)
+    box.WidthInBytes, box.Height = 4 * WIDTH, ROWS
+    must(driver.cuMemcpy2DAsync(box, other.handle if on is other else stream.handle))
+
+def resource(array):
+    made = driver.CUDA_RESOURCE_DESC()
+    made.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_ARRAY
+    made.res.array.hArray = array
+    return made
+
+GATHER, SURFACE = 8, 2
+first, second = array(GATHER), array(SURFACE)
+pinned, out, sums = (LegacyPinnedMemoryResource().allocate(values.nbytes) for _ in range(3))
+np.from_dlpack(pinned).view(np.float32)[:] = values.ravel()
+sampling = driver.CUDA_TEXTURE_DESC()
+sampling.addressMode = [driver.CUaddress_mode.CU_TR_ADDRESS_MODE_CLAMP] * 3
+sampling.filterMode = driver.CUfilter_mode.CU_TR_FILTER_MODE_LINEAR
+texture = must(driver.cuTexObjectCreate(resource(first), sampling, None))
+surface = must(driver.cuSurfObjectCreate(resource(second)))
+copy(first, int(pinned.handle), other)
+if sys.argv[1] == "ordered":
+    stream.wait(other.record())
+launch(stream, LaunchConfig(grid=ROWS, block=WIDTH), code.get_kernel("blur"),
+       np.uint64(int(texture)), np.uint64(int(surface)), sums)
+copy(second, int(out.handle), stream, back=True)
+stream.sync()
+other.sync()
+if sys.argv[1] == "ordered":
+    around = np.pad(values, ((0, 1), (0, 1)), "edge")
+    wanted = around[:-1, :-1] + around[1:, :-1] + around[:-1, 1:] + around[1:, 1:]
+    got = np.from_dlpack(out).view(np.float32).reshape(ROWS, WIDTH)
+    assert np.allclose(got, wanted / 4, rtol=0.01), got
+    assert (np.from_dlpack(sums).view(np.float32) == (values + wanted).ravel()).all()
+print("right")
+"""
+
+
+def test_textures_in_c_plus_plus():
+    program = (sys.executable, "-W", "ignore", "-c", TEXTURES)
+    for schedule in SCHEDULES:
+        check(run(*program, "ordered", SIMCUDA_SCHEDULE=schedule))
+        check(run(*program, "raced", SIMCUDA_SCHEDULE=schedule), "blur", "cuMemcpy2DAsync")
+
+
 C = r"""
 #include <stddef.h>
 #include <stdio.h>

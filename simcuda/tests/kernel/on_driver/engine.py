@@ -74,6 +74,109 @@ class Buffer:
         return list(struct.unpack(f"<{self.size // struct.calcsize(code)}{code}", self.bytes()))
 
 
+FORMATS = {"u8": 1, "u16": 2, "u32": 3, "s8": 8, "s16": 9, "s32": 10, "f16": 16, "f32": 32}
+MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
+HOST, ARRAY_MEMORY = 1, 3
+ARRAY, MIPMAPPED, LINEAR = 0, 1, 2
+LAYERED, SURFACE, CUBEMAP, GATHER = 1, 2, 4, 8
+INTEGERS, NORMALIZED, SRGB = 1, 2, 16
+
+
+class Texels:
+    """A texture, or a surface. `data` are the levels, one after the other, without gaps; `size` has
+    a number for each dimension."""
+
+    def __init__(
+        self,
+        data,
+        form,
+        channels,
+        size,
+        layers=0,
+        levels=1,
+        surface=False,
+        linear_memory=False,
+        modes=("clamp",) * 3,
+        filtered=False,
+        normalized=False,
+        integers=False,
+        srgb=False,
+        between_levels=False,
+        border=(0, 0, 0, 0),
+        bias=0,
+        least=0,
+        most=0,
+        cube=False,
+        gather=False,
+    ):
+        self.size, self.texel = size, int(form[1:]) // 8 * channels
+        self.layers, self.data_size = layers, len(data)
+        self.levels, self.buffer, self.array = [], None, None
+        self.destroy = "cuSurfObjectDestroy" if surface else "cuTexObjectDestroy"
+        flags = (layers > 0 and (not cube or layers > 6)) * LAYERED | cube * CUBEMAP
+        flags |= surface * SURFACE | gather * GATHER
+        shape = (*size, 0, 0)[:3]
+        described = struct.pack(
+            "<QQQiII4x", *shape[:2], layers or shape[2], FORMATS[form], channels, flags
+        )
+        if linear_memory:
+            self.buffer = Buffer(data)
+            resource = struct.pack(
+                "<i4xQiIQ", LINEAR, self.buffer.address, FORMATS[form], channels, len(data)
+            )
+        elif levels > 1:
+            self.array = number("cuMipmappedArrayCreate", described, levels, kind=c_uint64)
+            for level in range(levels):
+                self.levels.append(
+                    number("cuMipmappedArrayGetLevel", self.array, level, kind=c_uint64)
+                )
+            resource = struct.pack("<i4xQ", MIPMAPPED, self.array)
+        else:
+            self.array = number("cuArray3DCreate_v2", described, kind=c_uint64)
+            self.levels.append(self.array)
+            resource = struct.pack("<i4xQ", ARRAY, self.array)
+        self._copy(ctypes.create_string_buffer(bytes(data), len(data)), to_array=True)
+        kind = INTEGERS * integers | NORMALIZED * normalized | SRGB * srgb
+        sampling = struct.pack(
+            "<4iIIi7f48x",
+            *(*(MODES[each] for each in modes), filtered, kind, 0, between_levels),
+            *(bias, least, most, *border),
+        )
+        resource = resource.ljust(144, b"\0")
+        if surface:
+            self.handle = number("cuSurfObjectCreate", resource, kind=c_uint64)
+        else:
+            self.handle = number("cuTexObjectCreate", resource, sampling, None, kind=c_uint64)
+
+    def _copy(self, memory, to_array):
+        at = ctypes.addressof(memory)
+        for level, array in enumerate(self.levels):
+            width, height, depth = (max(each >> level, 1) for each in (*self.size, 1, 1)[:3])
+            depth = max(depth, self.layers)
+            side = struct.pack("<4Qi4xQQQQQQ", 0, 0, 0, 0, ARRAY_MEMORY, 0, 0, array, 0, 0, 0)
+            host = struct.pack(
+                "<4Qi4xQQQQQQ", 0, 0, 0, 0, HOST, at, 0, 0, 0, width * self.texel, height
+            )
+            sides = (host, side) if to_array else (side, host)
+            box = struct.pack("<QQQ", width * self.texel, height, depth)
+            call("cuMemcpy3D_v2", b"".join(sides) + box)
+            at += width * height * depth * self.texel
+
+    def bytes(self):
+        if self.buffer:
+            return self.buffer.bytes()
+        out = ctypes.create_string_buffer(self.data_size)
+        self._copy(out, to_array=False)
+        return out.raw
+
+    def __del__(self):
+        if hasattr(self, "handle"):
+            getattr(cuda, self.destroy)(c_uint64(self.handle))
+        if self.array:
+            end = cuda.cuMipmappedArrayDestroy if len(self.levels) > 1 else cuda.cuArrayDestroy
+            end(c_uint64(self.array))
+
+
 def fitting(text):
     """The text, for this device if it is for a newer one."""
     return TARGET.sub(lambda match: f".target sm_{min(int(match[1]), capability)}", text)
@@ -136,6 +239,8 @@ class Module:
         for argument, (_, _, size) in zip(arguments, declared, strict=True):
             if isinstance(argument, Buffer):
                 argument = struct.pack("<Q", argument.address)
+            if isinstance(argument, Texels):
+                argument = struct.pack("<Q", argument.handle)
             kept.append(ctypes.create_string_buffer(argument, size))
         pointers = (c_void_p * max(len(kept), 1))(*map(ctypes.addressof, kept))
         grid, block = (
