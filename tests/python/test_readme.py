@@ -2,7 +2,6 @@
 """What the README shows: its files are those of examples/readme, which work; links, the picture and
 figures."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import nanobind
 import pytest
-from building import build_nanobind, config, run_command
+from building import build_nanobind, config, quiet_environment, run_command
 from helpers import LIMIT, ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -94,11 +93,10 @@ def compile_mylib(folder, nanobind_object, text):
 def run_its_test(folder):
     """Runs test_mylib.py where the module is."""
     shutil.copy(FILES / "test_mylib.py", folder)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SIMCUDA", "PYTEST"))}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "test_mylib.py"],
         cwd=folder,
-        env=kept,
+        env=quiet_environment(),
         capture_output=True,
         text=True,
         timeout=LIMIT,
