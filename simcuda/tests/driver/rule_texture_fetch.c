@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: A texture is read at the texel in which the coordinates lie, or linearly between the
 // middles of texels; beyond its edges it goes on as its modes say; integers of 8 and 16 bits are
-// read as fractions, unless they are wanted as they are. Source: CUDA programming guide, "Texture
-// Fetching"
+// read as fractions, unless they are wanted as they are.
+// Source: CUDA programming guide, "Texture Fetching"
 #include "textures.h"
 
 enum { WIDTH = 4, ROWS = 4 };

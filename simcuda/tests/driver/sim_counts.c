@@ -6,7 +6,7 @@
 int main(void) {
   start();
   USE(cuStreamQuery, 2000, CUstream);
-  USE(cuSurfObjectDestroy, 5000, void *);
+  USE(cuTexRefDestroy, 2000, void *);
   USE(cuStreamSynchronize, 2000, CUstream);
   USE_SIM(uint64_t, simcuda_calls, const char *);
   USE_SIM(uint64_t, simcuda_unsupported, void);
@@ -22,8 +22,8 @@ int main(void) {
   MUST_BE(simcuda_calls(NULL), 3);
   MUST_BE(simcuda_calls("cuNoSuchFunction") == UINT64_MAX, 1);
   MUST_BE(simcuda_unsupported(), 0);
-  MUST_BE(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
-  MUST_BE(simcuda_calls("cuSurfObjectDestroy"), 1);
+  MUST_BE(cuTexRefDestroy(NULL), NOT_SUPPORTED);
+  MUST_BE(simcuda_calls("cuTexRefDestroy"), 1);
   MUST_BE(simcuda_unsupported(), 1);
   return 0;
 }

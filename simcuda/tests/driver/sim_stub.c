@@ -15,11 +15,11 @@ int main(void) {
   open_driver();
   USE(cuInit, 2000, unsigned);
   USE(cuDeviceGetCount, 2000, int *);
-  USE(cuSurfObjectDestroy, 5000, void *);
+  USE(cuTexRefDestroy, 2000, void *);
   int count = 0;
   MUST_BE(cuInit(0), STUB_LIBRARY);
   MUST_BE(cuDeviceGetCount(&count), NOT_INITIALIZED);
-  MUST_BE(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
+  MUST_BE(cuTexRefDestroy(NULL), NOT_SUPPORTED);
   dup2(before, 2);  // closes the pipe
   MUST_BE(read(ends[0], text, sizeof text), 0);
   return 0;
