@@ -123,7 +123,7 @@ void free_cuda_array(cai_memory &memory, uint64_t) {
   device::pend(memory.facts.device, {destroy_cuda_array, array, memory.facts.size, memory.epoch});
 }
 
-// Memory that a manager allocates for others is counted and found as the memory of those.
+// Memory that a manager allocates to hand it on is counted, and found by address, as its clients'.
 void count(cai_memory &memory) noexcept {
   if (managers::InManager::is_here()) return;
   count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);

@@ -143,8 +143,8 @@ class Own {
 constinit thread_local Own Own::of_thread;
 constinit thread_local Own *Own::in_use = nullptr;
 
-// Counts the completed records on a stream. A few streams share one counter; not all, so that
-// threads with streams of their own do not contend for its cache line.
+// Counts the finished calls of record() for a stream. A few streams share one counter; not all, so
+// that threads with streams of their own do not contend for its cache line.
 struct alignas(64) Records {
   std::atomic<std::uint64_t> ended{0};
 

@@ -14,8 +14,8 @@ struct PooledEvent {
   driver::CUevent event;
   driver::CUcontext context;
   std::uint64_t context_id;
-  // Two counts of the records on the stream: those completed before this one began, and this one
-  // when it was completed.
+  // The number of finished calls of record() for the stream: when this one began, and when it had
+  // finished.
   std::uint64_t before = 0, ended = 0;
   std::atomic<std::uint32_t> shares{1};
   PooledEvent *next = nullptr;

@@ -36,7 +36,7 @@ struct Environment {
     return environment;
   }
 
-  // Whether uses must be ordered without informing others; false also before the first read.
+  // Whether uses are ordered, and the trace is off; false also before the first read.
   static bool keeps_quiet() noexcept { return quiet.load(std::memory_order_relaxed); }
 
   // CAI_TRACE, for code that must not wait for the rest, nor fail because of it.

@@ -196,7 +196,7 @@ void Uses::unmark(const Stream &stream) noexcept {
   const std::lock_guard lock(lock_);
   const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
   Own *const found = find_own(stream, thread);
-  if (!found || found->is_told()) return;  // the streams that consumers were told
+  if (!found || found->is_told()) return;  // consumers that were told still work there
   found->marked = false;
   marked_handle_.store(0, std::memory_order_relaxed);
 }

@@ -350,8 +350,8 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   });
   leave_gone(session, nullptr, demand.conflicts, trace::host);
   session.use_relaxed_mode();
-  // By an event that comes after the streams that stream 1 waits for; stream 1 itself need not
-  // wait.
+  // By an event, which comes after the streams that stream 1 waits for. A wait for stream 1 alone
+  // need not.
   Few<Event> recorded;
   for (Stream &producer : producers) {
     for_array(producer.index, [&] { recorded.add(Event::record(session, producer)); });
