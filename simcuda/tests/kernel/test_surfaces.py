@@ -270,6 +270,26 @@ def test_unwritten():
     clean(run("sust.b.1d.b32.trap [%q0, {8}], 1;" + load, surface, block=1))
 
 
+def test_blocks_on_several_threads():
+    size, blocks = (256, 512), 512
+    body = """mul.lo.u32 %r0, %me, 4; mad.lo.u32 %r1, %block, 256, %me; mov.u32 %r2, 0;
+    AGAIN: sust.b.2d.b32.trap [%q1, {%r0, %block}], %r1;
+    tex.2d.v4.u32.s32 {%r3, _, _, _}, [%q0, {%me, %block}];
+    add.u32 %r1, %r1, %r3; add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 3; @%p0 bra AGAIN;"""
+    before, outcomes = None, []
+    ones = struct.pack("<I", 1) * (size[0] * size[1])
+    for threads in (1, 4):
+        texture = Texels(ones, "u32", 1, size, integers=True)
+        surface = a_surface(size)
+        outcome = run(body, texture, surface, grid=blocks, block=256, threads=threads, races=False)
+        outcomes.append((outcome["instructions"], sorted(use for use, *_ in outcome["accesses"])))
+        clean(outcome)
+        assert before is None or surface.bytes() == before
+        before = surface.bytes()
+    assert outcomes[0] == outcomes[1], outcomes
+    assert struct.unpack_from("<4I", before, 4000) == (1002, 1003, 1004, 1005)
+
+
 def test_accesses():
     surface = a_surface()
     outcome = clean(run("sust.b.2d.b32.trap [%q0, {4, 2}], 1;", surface, block=1))
