@@ -71,6 +71,7 @@ void create(Session &s, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR &descriptor)
   auto array = lay_out(descriptor, context);
   array->allocation = allocate(s, *context, bytes_of(*array));
   *out = s.driver.arrays.add(array);
+  array->allocation->array = address_of(*out);
 }
 
 CUDA_ARRAY3D_DESCRIPTOR level_of(CUDA_ARRAY3D_DESCRIPTOR descriptor, unsigned level) {
@@ -193,6 +194,7 @@ SIM_API CUresult cuMipmappedArrayCreate(CUmipmappedArray *out,
     array->allocation = allocate(s, *context, bytes);
     for (auto &level : array->levels) level->allocation = array->allocation;
     *out = s.driver.mipmapped_arrays.add(array);
+    array->allocation->array = address_of(*out);
   });
 }
 

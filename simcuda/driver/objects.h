@@ -295,6 +295,7 @@ struct Allocation {
   bool of_module = false;  // a variable of a module
   bool constant = false;   // kernels may only read it
   bool of_condition = false;
+  std::uintptr_t array = 0;  // the handle of the array that it is of
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }

@@ -83,9 +83,13 @@ std::string line_of(const Use &use) {
 }
 
 std::string memory_of(const Race &race) {
-  std::string text = "simcuda:   in bytes " + hex(race.begin) + " to " + hex(race.end) + " of ";
-  if (!race.allocation) return text + "pageable host memory\n";
-  return text + describe_memory(*race.allocation) + '\n';
+  // An array has no address that a client would know.
+  const bool of_array = race.allocation && race.allocation->array;
+  const std::uintptr_t from = of_array ? race.allocation->address : 0;
+  const std::string text =
+      "simcuda:   in bytes " + hex(race.begin - from) + " to " + hex(race.end - from) + " of ";
+  return text + (race.allocation ? describe_memory(*race.allocation) : "pageable host memory") +
+         '\n';
 }
 
 // What a loop repeats is counted each time and reported once.
@@ -169,6 +173,8 @@ std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintpt
 std::string describe_memory(const Allocation &allocation) {
   if (allocation.of_condition)
     return "the value of conditional handle " + hex(allocation.device_address());
+  if (allocation.array)
+    return "the " + std::to_string(allocation.size) + " bytes of array " + hex(allocation.array);
   return describe_memory(allocation.kind, allocation.size, allocation.address);
 }
 

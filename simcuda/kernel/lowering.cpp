@@ -365,7 +365,6 @@ std::uint32_t Lowering::add_list(const std::vector<Place32> &places) {
 void Lowering::bind_address(std::size_t i, Space space) {
   const Operand &address = operand(i);
   if (address.kind != Operand::Kind::address) refuse("an address in brackets is expected");
-  if (address.parts.size() > 1) refuse("an address has no coordinates");
   out.immediate = static_cast<std::int64_t>(address.bits);
   // The parameters of a device function are on its thread's stack.
   out.space = space == Space::param && !function_.entry ? Space::local : space;

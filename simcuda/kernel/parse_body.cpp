@@ -21,6 +21,10 @@ constexpr Level levels[] = {
     {">>", 8}, {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10},
 };
 
+bool has_coordinates(std::string_view root) {
+  return root == "tex" || root == "tld4" || root == "suld" || root == "sust" || root == "sured";
+}
+
 bool is_component(std::string_view name) {
   return name.size() == 1 && std::string_view("xyzwrgba").find(name[0]) != std::string_view::npos;
 }
@@ -388,6 +392,10 @@ void Parser::parse_instruction(std::string_view root, std::uint32_t line) {
     do {
       if (statement.operands.size() == 16) text_.refuse("an instruction has too many operands");
       statement.operands.push_back(parse_operand());
+      const Operand &operand = statement.operands.back();
+      if (operand.kind == Operand::Kind::address && operand.parts.size() > 1 &&
+          !has_coordinates(root))
+        throw Invalid(line, opcode_of(statement) + ": an address has no coordinates");
     } while (text_.take_if(","));
   }
   text_.expect(";");

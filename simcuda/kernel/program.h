@@ -26,8 +26,8 @@ struct Operand {
     parameter,  // a kernel's: `bits` is the place among its bytes
     label,      // `index` into the statements, or of a list of labels or a prototype
     vector,     // `parts`
-    address,    // `parts` holds what it is relative to, if anything; `bits` is added
-    group,      // of a call: `parts`
+    address,  // `parts` holds what it is relative to, if anything, and coordinates; `bits` is added
+    group,    // of a call: `parts`
   };
   Kind kind = Kind::sink;
   bool negated = false;

@@ -81,7 +81,7 @@ class Fetch {
     take_coordinates();
   }
 
-  // All of a texel, into `sums` with this weight, or into `bits`.
+  // All of a texel, added up with this weight.
   void sample(const TexelLevel &level, double share) {
     set_positions(level, texels_.filtered && instruction_.flag);
     for (unsigned corner = 0; corner < corners(); ++corner)
@@ -100,21 +100,21 @@ class Fetch {
       corner_offset_ = order[n];
       read(level, 0, [&](unsigned lane, const std::byte *texel, double) {
         if (texels_.reads_real())
-          sums[lane][n] = real_of(texel, channel);
+          sums_[lane][n] = real_of(texel, channel);
         else
-          bits[lane][n] = integer_of(texel, channel);
+          bits_[lane][n] = integer_of(texel, channel);
       });
     }
   }
 
   // As the instruction's registers want it.
   std::uint32_t result(unsigned lane, unsigned channel) const {
-    if (!texels_.reads_real()) return bits[lane][channel];
-    return std::bit_cast<std::uint32_t>(static_cast<float>(sums[lane][channel]));
+    if (!texels_.reads_real()) return bits_[lane][channel];
+    return std::bit_cast<std::uint32_t>(static_cast<float>(sums_[lane][channel]));
   }
   std::uint16_t half_result(unsigned lane, unsigned channel) const {
-    return texels_.reads_real() ? to_half(sums[lane][channel])
-                                : static_cast<std::uint16_t>(bits[lane][channel]);
+    return texels_.reads_real() ? to_half(sums_[lane][channel])
+                                : static_cast<std::uint16_t>(bits_[lane][channel]);
   }
 
   void choose(std::uint32_t lanes) { lanes_ = lanes; }
@@ -222,9 +222,9 @@ class Fetch {
   void take(unsigned lane, const std::byte *texel, double weight) {
     for (unsigned n = 0; n < 4; ++n)
       if (texels_.reads_real())
-        sums[lane][n] += weight * real_of(texel, n);
+        sums_[lane][n] += weight * real_of(texel, n);
       else
-        bits[lane][n] = integer_of(texel, n);
+        bits_[lane][n] = integer_of(texel, n);
   }
 
   // A channel that is not there is 0, or 1 if it is the last.
@@ -253,8 +253,8 @@ class Fetch {
   std::uint32_t layers_[lanes_of_warp] = {};
   double coordinates_[lanes_of_warp][3] = {};
   Position positions_[lanes_of_warp][3] = {};
-  double sums[lanes_of_warp][4] = {};
-  std::uint32_t bits[lanes_of_warp][4] = {};
+  double sums_[lanes_of_warp][4] = {};
+  std::uint32_t bits_[lanes_of_warp][4] = {};
 };
 
 // How many times the texels of level 0 are nearer to each other than the lanes, as a power of 2.
@@ -478,7 +478,6 @@ void select_query(Lowering &l) {
   if (!l.take("b32")) l.refuse("the answer is of the type .b32");
   l.expect_operands(level ? 3 : 2);
   l.out.d = l.write(0, Type::b32);
-  if (l.operand(1).parts.size() > 1) l.refuse("a handle in brackets is expected");
   bind_handle(l, 1);
   l.out.size = level;
   if (level) l.out.b = l.read(2, Type::u32);

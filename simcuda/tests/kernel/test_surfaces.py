@@ -337,6 +337,8 @@ def test_refusals():
     refused("sured.p.add.2d.b32.trap [%q0, {%r0, %r1}], %r1;", "only by bytes")
     refused("ld.global.u32 %r0, [%q0, {%r0}];", "an address has no coordinates")
     refused("atom.global.add.u32 %r0, [%q0, 1], 1;", "an address has no coordinates")
+    refused("prefetch.global.L2 [%q0, {%r0}];", "an address has no coordinates")
+    refused("txq.width.b32 %r0, [%q0, %r1];", "an address has no coordinates")
     refused("istypep.reg %p0, %q0;", "what it is to be is missing")
 
 
