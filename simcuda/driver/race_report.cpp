@@ -95,7 +95,10 @@ std::string memory_of(const Race &race) {
 // What a loop repeats is counted each time and reported once.
 std::string pair_of(const Race &race) {
   const Step &first = *race.earlier.step, &second = *race.later.step;
-  const auto memory = race.allocation ? race.allocation->buffer_id : 0;
+  // Arrays have no buffer id.
+  const auto memory = !race.allocation         ? 0
+                      : race.allocation->array ? race.allocation->array
+                                               : race.allocation->buffer_id;
   return name_of(first) + verb(race.earlier.effect) + first.line->name + '\n' + name_of(second) +
          verb(race.later.effect) + second.line->name + '\n' + std::to_string(memory);
 }
