@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace simcuda {
 namespace {
@@ -151,14 +152,7 @@ class Asker {
       sigfillset(&all);  // signals are for the client's threads
       pthread_sigmask(SIG_SETMASK, &all, &before);
       pthread_t thread;
-      const int failed = pthread_create(
-          &thread, nullptr,
-          [](void *asker) -> void * {
-            is_me_ = true;
-            static_cast<Asker *>(asker)->answer();
-            return nullptr;
-          },
-          this);
+      const int failed = pthread_create(&thread, nullptr, answer_all, this);
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
       if (failed) return false;
       pthread_detach(thread);
@@ -167,31 +161,42 @@ class Asker {
     return true;
   }
 
-  // Python ends a thread that asks for the GIL too late. Nothing here may prevent that.
-  [[noreturn]] void answer() {
+  // Python ends a thread that asks for the GIL too late, by pthread_exit(). No object with a
+  // destructor may be alive here then: the process would abort, since this library has an unwinder
+  // of its own inside, which does not know the frames of the system's.
+  static void *answer_all(void *self) {
+    is_me_ = true;
+    Asker &asker = *static_cast<Asker *>(self);
     for (;;) {
-      std::shared_ptr<Question> asked;
-      {
-        std::unique_lock lock(mutex_);
-        asked_.wait(lock, [&] { return question_ != nullptr; });
-        asked = question_;
-      }
-      const int state = python_->ensure();
-      std::vector<Frame> frames;
-      // A thread that gave up earlier may have ended. One that gives up now needs the GIL to end.
-      if (!is_withdrawn(*asked)) frames = simcuda::frames_of(*python_, asked->state);
-      python_->release(state);
-      std::lock_guard lock(mutex_);
-      asked->frames = std::move(frames);
-      asked->is_answered = true;
-      question_ = nullptr;
-      answered_.notify_all();
+      asker.take();
+      const int state = asker.python_->ensure();
+      asker.read();
+      asker.python_->release(state);
+      asker.answer();
     }
   }
 
-  bool is_withdrawn(const Question &question) {
+  void take() {
+    std::unique_lock lock(mutex_);
+    asked_.wait(lock, [&] { return question_ != nullptr; });
+    taken_ = question_;
+  }
+
+  // A thread that gave up earlier may have ended. One that gives up now needs the GIL to end.
+  void read() {
+    {
+      std::lock_guard lock(mutex_);
+      if (taken_->is_withdrawn) return;
+    }
+    found_ = simcuda::frames_of(*python_, taken_->state);
+  }
+
+  void answer() {
     std::lock_guard lock(mutex_);
-    return question.is_withdrawn;
+    taken_->frames = std::exchange(found_, {});
+    taken_->is_answered = true;
+    taken_ = question_ = nullptr;
+    answered_.notify_all();
   }
 
   static thread_local bool is_me_ __attribute__((tls_model("initial-exec")));
@@ -199,6 +204,8 @@ class Asker {
   std::mutex mutex_;
   std::condition_variable asked_, answered_;
   std::shared_ptr<Question> question_;
+  std::shared_ptr<Question> taken_;  // these two are the answering thread's
+  std::vector<Frame> found_;
   int misses_ = 0;
   bool thread_ = false;
 };

@@ -205,6 +205,26 @@ sys.last = Last()
     assert [what for what, _ in places(done)] == ["called", "stream made"] * 2
 
 
+def test_daemons_while_python_ends(run):
+    """Python ends a thread that asks for the GIL by then: simcuda's own one, too."""
+    done = run(
+        """
+import time
+
+def work():
+    assert cuda.cuCtxSetCurrent(context) == 0
+    while True:
+        fill(one)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+raise SystemExit(3)
+"""
+    )
+    assert done.returncode == 3, done.stderr
+
+
 def test_what_is_found_in_a_kernel(run):
     done = run(
         f"PTX = {LOOK.encode()!r}"
