@@ -31,7 +31,7 @@ CUgraphNode add(Session &s, const Place &place, NodeWorkPtr work) {
 }
 
 CUgraphNode add_event(Session &s, const Place &place, const char *what, CUevent handle) {
-  auto event = s.driver.events.get(handle);
+  auto event = s.made_event(handle);
   auto node = node_of(s, add(s, place, named_work(what)));
   node->event = event;
   return node->handle;

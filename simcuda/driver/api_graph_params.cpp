@@ -57,7 +57,7 @@ void set_memset(Session &s, const Target &target, const CUDA_MEMSET_NODE_PARAMS 
 }
 
 void set_event(Session &s, const Target &target, CUevent event) {
-  target.set(s.driver.events.get(event));
+  target.set(s.made_event(event));
 }
 
 void set_child_of(Session &s, const Target &target, CUgraph handle) {

@@ -150,7 +150,7 @@ SIM_API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
 SIM_API CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle) {
   return call(__func__, {handle, event_handle}, [&](Session &s) {
     required(handle);
-    auto event = s.driver.events.get(event_handle);
+    auto event = s.made_event(event_handle);
     if (!event->share || !event->share->own) throw Refused{CUDA_ERROR_INVALID_HANDLE};
     write_ticket(*handle, s.driver.ipc.ticket_of(*event->share));
   });

@@ -217,9 +217,11 @@ void tell_stale(const Entry &entry) {
   keep_site(Settings::get().call_sites);
   char handle[24];
   std::snprintf(handle, sizeof handle, "0x%" PRIxPTR, stale);
+  const std::string what = thread.stale_of;
   tell_of_call(base_name(entry),
-               std::string("is given ") + thread.stale_of + ' ' + handle +
-                   ", which has been destroyed: a real driver may crash",
+               "is given " + what + ' ' + handle + ", which " +
+                   (thread.stale_lives ? "is no " + what : "has been destroyed") +
+                   ": a real driver may crash",
                thread.site);
 }
 

@@ -125,11 +125,15 @@ std::vector<const Frame *> kept(std::vector<Frame> frames) {
 
 // Code that the client did not write. python/simcuda/_call_sites.py uses the same rule.
 bool is_library(const std::string &file) {
-  const std::string name = file.substr(file.rfind('/') + 1);
-  return file.starts_with("<frozen ") || file.find("/site-packages/") != std::string::npos ||
-         file.find("/dist-packages/") != std::string::npos ||
-         file.find("/lib/python3") != std::string::npos || name.starts_with("libc.so") ||
-         name.starts_with("libc-") || name.starts_with("libpython");
+  constexpr const char *begins[] = {
+      "<frozen ",    "/lib/",           "/lib64/",       "/usr/lib/",
+      "/usr/lib64/", "/usr/local/lib/", "/usr/include/", "/usr/local/include/"};
+  constexpr const char *holds[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
+                                   "/include/c++/",   "/include/cai/",   "/include/cai.h",
+                                   "/libc.so",        "/libc-",          "/libpython",
+                                   "/libstdc++.so",   "/libcai.so"};
+  return std::ranges::any_of(begins, [&](auto *text) { return file.starts_with(text); }) ||
+         std::ranges::any_of(holds, [&](auto *text) { return file.find(text) != file.npos; });
 }
 
 std::string without_folder(const std::string &file) {
@@ -147,13 +151,15 @@ std::string text_of(const Frame &frame, bool is_line) {
   return frame.function.empty() ? text : text + " in " + frame.function;
 }
 
-// What is known of a frame: several lines if calls were inlined.
-std::vector<std::string> texts_of(const Frame &frame, bool is_python) {
+// What is known of a frame: several lines if calls were inlined, of the client's code or of all.
+std::vector<std::string> texts_of(const Frame &frame, bool is_python, bool is_of_all) {
+  if (!is_of_all && is_library(frame.file)) return {};
   if (is_python) return {text_of(frame, true)};
   const DebugInformation known = debug_information(frame);
   std::vector<std::string> texts;
-  for (const Frame &line : known.lines) texts.push_back(text_of(line, true));
-  if (texts.empty()) {
+  for (const Frame &line : known.lines)
+    if (is_of_all || !is_library(line.file)) texts.push_back(text_of(line, true));
+  if (known.lines.empty()) {
     const auto &function = known.function.empty() ? frame.function : known.function;
     texts.push_back(text_of({frame.file, frame.place, function}, false));
   }
@@ -164,11 +170,12 @@ std::string text_of(const CallSite &site) {
   std::vector<std::string> texts;
   for (const Frame *frame : site.frames) {
     if (frame->function.starts_with("__libc_start_main")) break;  // there main has this name
-    if (is_library(frame->file)) continue;
-    for (std::string &text : texts_of(*frame, site.is_python)) texts.push_back(std::move(text));
+    for (std::string &text : texts_of(*frame, site.is_python, false))
+      texts.push_back(std::move(text));
     if (texts.size() >= most_told) break;
   }
-  if (texts.empty() && !site.frames.empty()) texts = texts_of(*site.frames.front(), site.is_python);
+  if (texts.empty() && !site.frames.empty())
+    texts = texts_of(*site.frames.front(), site.is_python, true);
   std::string whole;
   for (std::size_t i = 0; i < std::min(texts.size(), most_told); ++i)
     whole += (i ? ", from " : "") + texts[i];

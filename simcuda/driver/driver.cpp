@@ -19,7 +19,6 @@
 namespace simcuda {
 namespace {
 
-constexpr std::size_t handle_stride = 64;
 constexpr std::size_t handle_range = std::size_t{1} << 30;
 
 std::atomic<Driver *> the_driver{nullptr};
@@ -52,16 +51,19 @@ std::uintptr_t HandleSpace::take() {
     free_.pop_back();
   } else if (next_ < end_) {
     handle = next_;
+    live_.push_back(false);
     next_ += handle_stride;
   } else {
     if (free_.empty()) throw std::bad_alloc{};
     handle = free_.front();
     free_.pop_front();
   }
+  live_[(handle - begin_) / handle_stride] = true;
   return handle;
 }
 
 void HandleSpace::give_back(std::uintptr_t handle) {
+  live_[(handle - begin_) / handle_stride] = false;
   free_.push_back(handle);
 }
 
@@ -295,6 +297,7 @@ void Session::note_stale(const char *what, std::uintptr_t handle) {
   if (!driver.handles.has_given(handle)) return;
   thread.stale = handle;
   thread.stale_of = what;
+  thread.stale_lives = driver.handles.is_live(handle);
 }
 
 std::shared_ptr<Event> Session::event(CUevent handle) {

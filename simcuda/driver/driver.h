@@ -26,10 +26,11 @@ struct ThreadState {
   std::vector<std::function<void()>> after_call;  // callbacks to the client, called without a lock
   const char *call = "";                          // the base name of the current call
   Site site = 0;                                  // and its call site
-  std::uintptr_t stale = 0;                       // a destroyed handle that it was given
-  const char *stale_of = "";                      // its type, for example a stream
-  StepPtr running;                                // the host function that runs on this thread
-  StepPtr last;                                   // its last step, if races are looked for
+  std::uintptr_t stale = 0;   // a handle that it was given and that is not, or no longer, valid
+  const char *stale_of = "";  // what it should be, for example a stream
+  bool stale_lives = false;   // it is an object of another type
+  StepPtr running;            // the host function that runs on this thread
+  StepPtr last;               // its last step, if races are looked for
 };
 
 // The environment, read once.
@@ -73,10 +74,16 @@ class HandleSpace {
   std::uintptr_t take();
   void give_back(std::uintptr_t handle);
   bool has_given(std::uintptr_t handle) const { return handle >= begin_ && handle < next_; }
+  bool is_live(std::uintptr_t handle) const {
+    return has_given(handle) && live_[(handle - begin_) / handle_stride];
+  }
 
  private:
+  static constexpr std::size_t handle_stride = 64;
+
   std::uintptr_t begin_, next_, end_;
   std::deque<std::uintptr_t> free_;
+  std::vector<bool> live_;
 };
 
 template <class Handle, class Object>

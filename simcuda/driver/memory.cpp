@@ -56,10 +56,16 @@ void note_written(const Place &place, std::size_t offset, std::size_t size) {
                            size);
 }
 
+// The kernel would give a page of memory to each address that it writes to a core file, though it
+// was never used. Memory that the host can access is in there.
+void keep_from_core(void *bytes, std::size_t size) {
+  madvise(bytes, size, MADV_DONTDUMP);
+}
+
 // The driver's mapping is private: not in a child, and not in a core file.
 void keep_to_driver(void *bytes, std::size_t size) {
   madvise(bytes, size, MADV_DONTFORK);
-  madvise(bytes, size, MADV_DONTDUMP);
+  keep_from_core(bytes, size);
 }
 
 }  // namespace
@@ -77,6 +83,7 @@ Arena::Arena() {
       continue;
     }
     keep_to_driver(driver, size_);
+    keep_from_core(client, size_);
     client_ = reinterpret_cast<std::uintptr_t>(client);
     driver_ = static_cast<std::byte *>(driver);
     return;
@@ -106,8 +113,9 @@ Arena::Block Arena::take(std::size_t size, bool host_access) {
   const Block block{client_ + offset, driver_ + offset};
   if (host_access) {
     const std::size_t open = guarded_ < most_guarded ? pages : pages + page;
-    if (mprotect(reinterpret_cast<void *>(block.address), open, PROT_READ | PROT_WRITE) != 0)
-      throw std::bad_alloc{};
+    void *client = reinterpret_cast<void *>(block.address);
+    if (mprotect(client, open, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc{};
+    madvise(client, open, MADV_DODUMP);
     ++guarded_;
   }
   while (usable_ < offset + pages) {
@@ -127,22 +135,26 @@ Arena::Block Arena::map(int file, std::uint64_t offset, std::size_t size) {
           MAP_FAILED)
     throw std::bad_alloc{};
   keep_to_driver(block.bytes, pages);
+  keep_from_core(client, pages);
   return block;
 }
 
 void Arena::unmap(std::uintptr_t address, std::size_t size) {
   const std::size_t pages = whole_pages(size);
   const auto at = static_cast<off_t>(offset(address));
+  void *client = reinterpret_cast<void *>(address);
   std::byte *bytes = driver_ + offset(address);
-  mmap(reinterpret_cast<void *>(address), pages, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-       file_, at);
+  mmap(client, pages, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_, at);
   mmap(bytes, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_, at);
   keep_to_driver(bytes, pages);
+  keep_from_core(client, pages);
 }
 
 void Arena::empty(std::uintptr_t address, std::size_t size) {
   const std::size_t pages = whole_pages(size);
-  mprotect(reinterpret_cast<void *>(address), pages + page, PROT_NONE);
+  void *client = reinterpret_cast<void *>(address);
+  mprotect(client, pages + page, PROT_NONE);
+  keep_from_core(client, pages + page);
   if (guarded_) --guarded_;
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset(address)),
             static_cast<off_t>(pages));

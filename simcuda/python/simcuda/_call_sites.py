@@ -10,7 +10,9 @@ LIMIT = 60  # seconds for one module's debug information
 # Frames that do not help a user who looks for a line of theirs, if there are others. The same as in
 # driver/call_site.cpp.
 LIBRARIES = re.compile(
-    r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen |/libc(-[^/]*)?\.so|/libpython[^/]*\.so"
+    r"^<frozen |^/(usr/(local/)?)?lib(64)?/|^/usr/(local/)?include/"
+    r"|/(site|dist)-packages/|/lib/python3|/include/(c\+\+/|cai/|cai\.h)"
+    r"|/lib(c-|c\.so|python|stdc\+\+\.so|cai\.so)"
 )
 # Where threads and programs begin.
 BEGINNINGS = re.compile(r" in (__libc_start\w*|_start|start_thread|clone3?)$")

@@ -45,6 +45,50 @@ calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
          cuda.cuStreamDestroy_v2(stream), cuda.cuStreamQuery(stream)]
 assert calls == [0, 0, 0, 0, 0, 400], calls
 """
+DESTROYED = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+def new(name, *arguments):
+    made = ctypes.c_void_p()
+    assert getattr(cuda, name)(ctypes.byref(made), *arguments) == 0
+    return made
+assert cuda.cuInit(0) == 0
+assert cuda.cuCtxSetCurrent(new("cuDevicePrimaryCtxRetain", 0)) == 0
+stream, event, live = new("cuStreamCreate", 0), new("cuEventCreate", 2), new("cuEventCreate", 2)
+graph = new("cuGraphCreate", 0)
+node = new("cuGraphAddEventRecordNode", graph, None, ctypes.c_size_t(0), live)
+exec = new("cuGraphInstantiateWithFlags", graph, ctypes.c_uint64(0))
+made, handle = ctypes.c_void_p(), ctypes.create_string_buffer(64)
+assert cuda.cuEventDestroy_v2(event) == 0
+"""
+GIVEN_EVENTS = (
+    "cuda.cuGraphAddEventRecordNode(ctypes.byref(made), graph, None, ctypes.c_size_t(0), event)",
+    "cuda.cuGraphAddEventWaitNode(ctypes.byref(made), graph, None, ctypes.c_size_t(0), event)",
+    "cuda.cuGraphEventRecordNodeSetEvent(node, event)",
+    "cuda.cuGraphExecEventRecordNodeSetEvent(exec, node, event)",
+    "cuda.cuIpcGetEventHandle(handle, event)",
+)
+# Bytes that a core file has of simcuda's memory: those that the host can access.
+CORE = """
+import ctypes, re
+cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+device, host, size = ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_size_t(1 << 20)
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(device), size) == 0
+def dumped():
+    parts = re.split(r"^[0-9a-f]+-[0-9a-f]+ ", open("/proc/self/smaps").read(), flags=re.M)
+    ours = [part for part in parts if "memfd:simcuda" in part]
+    kept = [part for part in ours if " dd" not in re.search("^VmFlags:.*", part, re.M)[0]]
+    assert ours
+    return sum(int(re.search(r"^Size: +(\\d+) kB", part, re.M)[1]) << 10 for part in kept)
+found = [dumped()]
+assert cuda.cuMemAllocHost_v2(ctypes.byref(host), size) == 0
+found.append(dumped())
+assert cuda.cuMemFreeHost(host) == 0
+found.append(dumped())
+assert found == [0, size.value, 0], found
+"""
 FINDS = """
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -122,6 +166,20 @@ def check_status(run, sim, here):
     assert "which has been destroyed: a real driver may crash\n" in found.stderr
     assert found.stderr.endswith("\nsimcuda: 1 finding\n")
     assert run(sim, *stale, SIMCUDA_STALE_HANDLES="0", **here).returncode == 0
+
+    # A graph's nodes and other processes are given events, too; and a stream is no event.
+    for call in GIVEN_EVENTS:
+        found = run(sim, sys.executable, "-c", DESTROYED + call, **here)
+        assert found.returncode == 66, found.stderr
+        name = call.removeprefix("cuda.").partition("(")[0]
+        assert found.stderr.startswith(f"simcuda: check: {name} is given event 0x"), found.stderr
+        assert "which has been destroyed: a real driver may crash\n" in found.stderr
+    found = run(sim, sys.executable, "-c", DESTROYED + "cuda.cuEventQuery(stream)", **here)
+    assert found.returncode == 66
+    assert "which is no event: a real driver may crash\n" in found.stderr
+
+    core = run(sim, sys.executable, "-c", CORE, **here)
+    assert core.returncode == 0, core.stderr
 
     # Its standard input and output are the command's own.
     through = subprocess.run([sim, "cat"], input="a\nb", capture_output=True, text=True, env=here)
