@@ -3,6 +3,7 @@
 // error, until the context is destroyed.
 
 #include "call.h"
+#include "check_report.h"
 #include "simcuda.h"
 
 namespace simcuda {
@@ -43,6 +44,9 @@ void run_work(const Operation &operation) {
   log_operation(operation);
   try {
     if (operation.run) operation.run();
+  } catch (const Faulted &faulted) {
+    owner_of(operation.stream->context)->error = faulted.result;
+    tell_fault(faulted.sentence, operation);
   } catch (const Refused &refused) {
     owner_of(operation.stream->context)->error = refused.result;
   }

@@ -6,6 +6,8 @@
 
 #include "call.h"
 #include "launch.h"
+#include "launch_work.h"
+#include "race_report.h"
 #include "written.h"
 
 namespace simcuda {
@@ -58,7 +60,11 @@ void run(const KernelLaunch &launch, const simcuda_launch &seen, std::vector<sim
     ranges[i].bytes = nullptr;
     if (ranges[i].size == 0) continue;
     if (!place.allocation || !in_reach(*launch.context, *place.allocation))
-      throw Refused{CUDA_ERROR_ILLEGAL_ADDRESS};
+      throw Faulted{{CUDA_ERROR_ILLEGAL_ADDRESS},
+                    "Kernel " + launch.code->name + ": its range " + std::to_string(i) + " has " +
+                        std::to_string(ranges[i].size) + " bytes at address " +
+                        hex(ranges[i].address) + ", where it has no such memory. " +
+                        describe_unusable(launch, place.allocation, ranges[i].address)};
     if (place.allocation->dead)
       ranges[i].bytes = lost.emplace_back(ranges[i].size, std::byte{freed_poison}).data();
     else

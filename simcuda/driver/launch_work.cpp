@@ -48,12 +48,7 @@ LaunchWork::Seen LaunchWork::seen_at(std::uintptr_t address) const {
 }
 
 std::string LaunchWork::describe_unusable(std::uintptr_t address) const {
-  const auto allocation = seen_at(address).allocation;
-  if (!allocation) return driver()->memory.describe(address);
-  if (!in_reach(*launch_->context, *allocation))
-    return "That is memory of device " + std::to_string(allocation->device) +
-           ", to which its context has no access.";
-  return "It goes beyond the end of " + describe_memory(*allocation) + '.';
+  return simcuda::describe_unusable(*launch_, seen_at(address).allocation, address);
 }
 
 // As of the submission: what was destroyed since comes first.
@@ -79,6 +74,16 @@ std::string LaunchWork::describe_unusable_handle(std::uint64_t handle) const {
                : "No texture and no surface has it.";
   if (object->context != launch_->context) return "It is of another context.";
   return "The array that it leads to was destroyed.";
+}
+
+std::string describe_unusable(const KernelLaunch &launch, AllocationPtr allocation,
+                              std::uintptr_t address) {
+  if (!allocation) allocation = driver()->memory.find(address);
+  if (!allocation || !holds(*allocation, address)) return driver()->memory.describe(address);
+  if (!in_reach(*launch.context, *allocation))
+    return "That is memory of device " + std::to_string(allocation->device) +
+           ", to which its context has no access.";
+  return "It goes beyond the end of " + describe_memory(*allocation) + '.';
 }
 
 bool is_gone(const Allocation &allocation) {

@@ -66,6 +66,11 @@ class LaunchWork : public KernelWork {
   const DestroyedTextures::Since destroyed_;
 };
 
+// Why a launch cannot use what is at an address on the device: a sentence. `allocation`: what was
+// found there, or null. The simulator's lock is needed.
+std::string describe_unusable(const KernelLaunch &launch, AllocationPtr allocation,
+                              std::uintptr_t address);
+
 // Whether the memory was freed, so that it reads as poison and keeps no writes.
 bool is_gone(const Allocation &allocation);
 

@@ -27,6 +27,10 @@ using Clock = std::chrono::steady_clock;
 struct Refused {
   CUresult result;
 };
+// The same for work on the device: an error of its context, and what has happened, in a sentence.
+struct Faulted : Refused {
+  std::string sentence;
+};
 
 struct Allocation;
 struct Array;

@@ -296,7 +296,9 @@ void Races::use(History &history, const AllocationPtr &allocation, const Use &mi
   // Work that reports late may have been submitted first.
   const auto report = [&](const Use &other, std::uintptr_t from, std::uintptr_t to) {
     const Step &theirs = *other.step, &own = *mine.step;
-    const bool is_first = own.tells_late && (theirs.by_host() || theirs.number > own.number);
+    const bool is_before =
+        theirs.by_host() ? !own.moment.comes_after(theirs.moment) : own.number < theirs.number;
+    const bool is_first = own.tells_late && is_before;
     report_.found(
         {is_first ? mine : other, is_first ? other : mine, allocation, base + from, base + to});
   };

@@ -126,6 +126,45 @@ static void write_freed_in_order(void) {
   MUST_BE(sim.races(), 1);
 }
 
+// A node keeps the memory that it was made with.
+static void write_freed_in_graph(void) {
+  const CUmodule module = begin();
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  CUstream stream;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUdeviceptr x = memory_of(SIZE);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(launch(function_in(module, "fill"), 1, 1, stream, ARGUMENTS(&x, &value)));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuMemFree(x));
+  MUST(cuGraphLaunch(exec, stream));
+  finish_all();
+  MUST_BE(sim.races(), 1);
+}
+
+// A kernel that a test has registered says what it uses.
+static uint32_t too_much(const simcuda_launch *launch, simcuda_range *out, uint32_t capacity) {
+  const uint64_t address = *(const uint64_t *)launch->arguments[0];
+  if (capacity) out[0] = (simcuda_range){address, SIZE + 1, 1, 0, 0};
+  return 1;
+}
+
+static void state_too_much(void) {
+  begin();
+  FIND_SIM(simcuda_kernel);
+  const uint32_t size = 8;
+  MUST(simcuda_kernel("much", &size, 1, too_much, NULL));
+  CUdeviceptr x = memory_of(SIZE);
+  const CUmodule module = module_of("simcuda module\nmuch\n");
+  MUST(launch(function_in(module, "much"), 1, 1, LEGACY, ARGUMENTS(&x)));
+  must_stay(ILLEGAL_ADDRESS);
+}
+
 static void write_before(void) {
   const CUmodule module = begin();
   CUdeviceptr x = memory_of(SIZE) - 4;
@@ -311,6 +350,12 @@ int main(void) {
   run_apart(write_freed_in_order);
   must_say(
       "cuLaunchKernel (kernel fill) (operation 3) uses memory that cuMemFreeAsync (operation 2) has freed");
+  run_apart(write_freed_in_graph);
+  must_say("cuGraphLaunch (kernel fill) (operation 2) uses memory that cuMemFree has freed");
+  must_say("free it after its last use: call cuMemFree after cuGraphLaunch");
+  run_apart(state_too_much);
+  must_say("simcuda: fault: Kernel much: its range 0 has 257 bytes at address 0x");
+  must_say("It goes beyond the end of the 256 bytes of device memory");
   run_apart(write_before);
   must_say("It is 4 bytes before the 256 bytes of device memory");
   run_apart(write_behind_reused);
