@@ -426,6 +426,14 @@ bool holds_all(Type to, Type from) {
   return is_signed(to) && bits_of(to) > bits_of(from);
 }
 
+void expect_register_of_8_bits(Lowering &l, std::size_t i, Type type) {
+  if (!is_integer(type) || bits_of(type) != 8) return;
+  const Operand &operand = l.operand(i);
+  if (operand.kind != Operand::Kind::reg ||
+      bits_of(l.function().registers[operand.index].type) != 8)
+    l.refuse_type(type);
+}
+
 void select_cvt(Lowering &l) {
   if (l.take("pack")) return select_pack(l);
   How how{};
@@ -467,8 +475,6 @@ void select_cvt(Lowering &l) {
   for (Type type : {how.to, how.from})
     if (!simple(type)) l.refuse_type(type);
   if (away) l.refuse(".rna is only with .tf32");
-  for (auto [one, other] : {std::pair{how.to, how.from}, std::pair{how.from, how.to}})
-    if (one == Type::bf16 && is_integer(other) && bits_of(other) == 8) l.refuse_type(other);
   if (how.wants & saturate && is_integer(how.to) && is_integer(how.from) &&
       holds_all(how.to, how.from))
     l.refuse("there is nothing for .sat to do");
@@ -481,6 +487,9 @@ void select_cvt(Lowering &l) {
       how.rounding == Rounding::none)
     l.refuse("it wants a rounding mode");
   l.expect_operands(2);
+  // Other conversions take 8 bits from wider registers, too.
+  if (how.from == Type::bf16) expect_register_of_8_bits(l, 0, how.to);
+  if (how.to == Type::bf16) expect_register_of_8_bits(l, 1, how.from);
   unsigned to_bits, from_bits;
   l.out.d = l.write_wide(l.operand(0), how.to, to_bits);
   l.out.a = l.read_wide(l.operand(1), how.from, from_bits);

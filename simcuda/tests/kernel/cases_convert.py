@@ -21,9 +21,8 @@ def convert_cases():
                 yield convert_integers(to, source, ".sat")
     for form in FORMATS.values():
         for name in everything:
-            if form is not exact.BF16 or name not in ("u8", "s8"):
-                yield from convert_from_integer(form, name)
-                yield from convert_to_integer(form, name)
+            yield from convert_from_integer(form, name)
+            yield from convert_to_integer(form, name)
     for to in FORMATS.values():
         for source in FORMATS.values():
             yield from convert_floats(to, source)
@@ -56,6 +55,11 @@ def convert_integers(to, source, sat):
     return Case(f"cvt{sat}.{to}.{source} {{0}}, {{1}};", [out], [register_bits(source)], expected)
 
 
+def wants_a_byte(form, name):
+    """Whether ptxas wants a register of 8 bits for the integer."""
+    return form is exact.BF16 and name in ("u8", "s8")
+
+
 def convert_from_integer(form, name):
     is_signed, bits = of_type(name)
     for mode in MODES:
@@ -64,8 +68,11 @@ def convert_from_integer(form, name):
             value = signed(a, bits) if is_signed else a & mask(bits)
             return form.round(Fraction(value), m)
 
+        text = f"cvt.{mode}.{form.name}.{name} {{0}}, {{1}};"
+        if wants_a_byte(form, name):
+            text = f"cvt.{name}.{name[0]}16 %byte, {{1}};\n" + text.replace("{1}", "%byte")
         yield Case(
-            f"cvt.{mode}.{form.name}.{name} {{0}}, {{1}};",
+            text,
             [form.bits],
             [register_bits(name)],
             expected,
@@ -90,8 +97,11 @@ def convert_to_integer(form, name):
                     result = clamp(exact.integral(value, m), low, high)
                 return result & mask(out)
 
+            text = f"cvt.{mode}{ftz}.{name}.{form.name} {{0}}, {{1}};"
+            if wants_a_byte(form, name):
+                text = text.replace("{0}", "%byte") + f"\ncvt.{name[0]}16.{name} {{0}}, %byte;"
             yield Case(
-                f"cvt.{mode}{ftz}.{name}.{form.name} {{0}}, {{1}};",
+                text,
                 [out],
                 [form.bits],
                 expected,

@@ -64,6 +64,8 @@ def test_what_ptxas_refuses():
     for name in ("u8", "s8"):
         refused(f"cvt.rn.bf16.{name} %h0, %h1;", f"type .{name}")
         refused(f"cvt.rzi.{name}.bf16 %h0, %h1;", f"type .{name}")
+        Module(program(f".reg .b8 %c; cvt.rn.bf16.{name} %h0, %c;"))
+        Module(program(f".reg .b8 %c; cvt.rzi.{name}.bf16 %c, %h1;"))
     for name in ("f16", "bf16"):
         refused(f"setp.lt.{name} %p0|%p1, %h0, %h1;", "only pairs have two results")
         refused(f"setp.nan.and.{name} %p0|%p1, %h0, %h1, %p2;", "only pairs have two results")
