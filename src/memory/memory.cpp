@@ -18,6 +18,7 @@
 #include "memory/registry.hpp"
 #include "order/above.hpp"
 #include "order/uses.hpp"
+#include "order/waiting.hpp"
 #include "order/without_driver.hpp"
 
 using namespace cai;
@@ -215,11 +216,10 @@ void record(cai_memory &memory, cai_stream *stream) {
   const Claim claimed(memory);
   if (device::is_cpu(stream->device)) {
     if (stream->mode != CAI_MODE_ASYNC) return;
-    cai_owner *const keeper = host_keeper_of(&memory);
-    if (!order::keeps_here(keeper)) return synchronize(stream);
-    order::HostUses &uses = order::make_uses_of(keeper).host;
+    if (!order::keeps_here(host_keeper_of(&memory))) return synchronize(stream);
     claim_until_passed(memory, stream);
-    uses.keep(device::cpu_stream(*stream).point(), true);
+    order::keep_host_work(memory, memory.facts.data, memory.facts.size,
+                          device::cpu_stream(*stream).point());
     return;
   }
   driver::Session session;

@@ -173,6 +173,11 @@ void list_on_host(Uses &uses, const cai_array &array) {
   set_flag(uses, &Listed::on_host);
 }
 
+void list_on_host(Uses &uses, const cai_owner &keeper, std::uint64_t data, std::uint64_t size) {
+  list(uses, &keeper, {data, data + size}, {}, is_import(&keeper));
+  set_flag(uses, &Listed::on_host);
+}
+
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture) {
   constexpr Bytes all_addresses{0, UINT64_MAX};
   const cai_array *const array = array_of(owner);

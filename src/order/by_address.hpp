@@ -29,6 +29,7 @@ void list_captured(Uses &uses, const cai_array &array);
 void note_captured(const Uses &uses) noexcept;
 // The same for uses by CPU streams.
 void list_on_host(Uses &uses, const cai_array &array);
+void list_on_host(Uses &uses, const cai_owner &keeper, std::uint64_t data, std::uint64_t size);
 // The same for an import, or an array used in a capture, of which only the owner is known.
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture);
 // The owner ends. Its uses in captures can still be found if the memory outlives it: memory of an

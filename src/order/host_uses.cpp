@@ -42,6 +42,14 @@ void keep_host_work(const cai_array &array, const HostPoint &point, bool write) 
   uses.host.keep(point, write);
 }
 
+void keep_host_work(cai_owner &owner, std::uint64_t data, std::uint64_t size,
+                    const HostPoint &point) {
+  cai_owner *const keeper = host_keeper_of(&owner);
+  Uses &uses = make_uses_of(keeper);
+  list_on_host(uses, *keeper, data, size);
+  uses.host.keep(point, true);
+}
+
 void add_host_work(const cai_array &array, bool write, HostPoints &out) {
   if (!may_have_host_work(array)) return;
   const cai_owner *const keeper = host_keeper_of(array.owner);

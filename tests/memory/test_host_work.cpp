@@ -206,6 +206,27 @@ TEST_P(NoReader, WorkThatIsRecorded) {
   EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
 }
 
+TEST_P(NoReaderOfAnImport, WorkThatIsRecorded) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, count);
+  auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
+  Array of_address(describe(memory).data, CAI_STREAM_NONE);
+  of_address.array.device_type = CAI_DEVICE_CPU;
+  of_address.array.device_id = 0;
+  const Owned x(of_address.array);
+  x->owner->flags |= CAI_OWNER_IMPORTED;
+  const auto fill = [](void *first, cai_error *) -> cai_status {
+    std::fill_n(static_cast<unsigned char *>(first), count, seven);
+    return CAI_OK;
+  };
+  Slow slow(true);
+  ASSERT_OK(cai_stream_enqueue(slow, fill, nullptr, bytes, error));
+  ASSERT_OK(cai_memory_record(memory, slow, error));
+  EXPECT_TRUE(slow.is_pending());
+  slow.let_go();
+  ASSERT_OK(GetParam().begin(x, error));
+  EXPECT_EQ(std::count(bytes, bytes + count, seven), std::int64_t{count});
+}
+
 TEST_P(NoReader, MissesAFailure) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});

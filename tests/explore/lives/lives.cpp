@@ -155,7 +155,8 @@ void tell_and_die(int signal) {
 
 // Whether all are right, up to the last one.
 bool explore(std::uint64_t first, std::uint64_t last) {
-  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE}) std::signal(signal, tell_and_die);
+  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGTERM})
+    std::signal(signal, tell_and_die);
   for (running = first; running <= last; ++running) {
     run(draw(running));
     if (wrong().empty()) continue;

@@ -3,6 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstring>
+#include <thread>
+
 #include "../wide/driver.hpp"
 #include "cai/dlpack.h"
 #include "must.h"
@@ -374,6 +378,54 @@ void World::read(const Step &step) {
   blame("an element is " + std::to_string(byte) + ", not " + std::to_string(expected));
 }
 
+cai_status Work::run(void *self, cai_error *error) {
+  Work &work = *static_cast<Work *>(self);
+  std::this_thread::sleep_for(std::chrono::microseconds(work.pause));
+  if (work.elements) {
+    const auto count = static_cast<std::size_t>(work.array->shape[0]);
+    work.status = cai_array_sync_host(work.array, error);
+    if (work.status == CAI_OK) std::memset(work.elements, work.value, count);
+  } else {
+    work.status = cai_array_item(work.array, &work.at, &work.found, error);
+  }
+  return CAI_OK;  // what it says is judged later
+}
+
+void Work::end(void *self) {
+  Work &work = *static_cast<Work *>(self);
+  cai_array_release(work.array);
+  work.is_done = true;
+}
+
+// Work of the program's own on a stream of the CPU, which others are told of as the header says. It
+// waits for what was queued before it, whatever comes after it.
+void World::enqueue(const Step &step) {
+  Array *on = nullptr;
+  for (unsigned i = 0; i < arrays_.size() && !on; ++i) {
+    Array *const each = array(step[1] + i);
+    if (each && each->memory && each->is_alive() && each->is_for_host() && each->count) on = each;
+  }
+  if (!on) return;
+  const bool sets = step[3] % 3 == 0;
+  if (sets && (on->read_only || may_fail_)) return;
+  const auto at = static_cast<std::ptrdiff_t>(step[2] % on->count);
+  const auto begin = on->bytes->begin() + static_cast<std::ptrdiff_t>(on->start);
+  const int value = sets ? static_cast<unsigned char>(step[2]) : begin[at];
+  auto *const host = reinterpret_cast<unsigned char *>(info_of(on->memory->handle).host);
+  works_.push_back(std::make_unique<Work>(on->handle, on->memory, at, value,
+                                          sets ? host + on->start : nullptr, step[4] % 5 * 20));
+  Work &work = *works_.back();
+  cai_stream *const stream = this->stream(true, step[3] / 3);
+  cai_array_retain(work.array);
+  const bool done = ask("enqueue", CAI_OK, [&](cai_error *error) {
+    return cai_stream_enqueue(stream, Work::run, Work::end, &work, error);
+  });
+  if (!done) return Work::end(&work), works_.pop_back();
+  if (sets) std::fill_n(begin, on->count, value);
+  must("record", CAI_OK,
+       [&](cai_error *error) { return cai_memory_record(on->memory->handle, stream, error); });
+}
+
 // To whoever knows nothing of the memory, and so cannot know that it has gone.
 void World::hand_out(const Step &step) {
   const Array *const from = array(step[1]);
@@ -533,6 +585,7 @@ void World::fork_here(const Step &step) {
 
 void World::fail(const Step &step) {
   constexpr unsigned functions = std::size(wide::kFailWords) - wide::kAllocations;
+  sync_cpu();  // what is to be set is known as set
   wide::Failing failing;
   if (step[4] % 2 == 0) failing.what = wide::kAllocations + step[1] % functions;
   failing.nth = 1 + step[2] % 4;
@@ -592,6 +645,8 @@ const World::Party World::parties[] = {
     {"read", &World::read},
     {"read", &World::read},
     {"read", &World::read},
+    {"enqueue", &World::enqueue},
+    {"enqueue", &World::enqueue},
     {"hand_out", &World::hand_out, true},
     {"await", &World::await},
     {"record", &World::record},

@@ -255,7 +255,19 @@ void World::check_counts(const Manager &manager) {
   if (!are_right()) blame(std::string(cai_manager_name(manager.handle)) + " miscounts what is out");
 }
 
+void World::check_works() {
+  std::erase_if(works_, [&](const std::unique_ptr<Work> &work) {
+    if (!work->is_done) return false;
+    if (!work->is_right(may_fail_)) {
+      blame("work on a stream of the CPU finds " + std::to_string(work->found) + ", not " +
+            std::to_string(work->value) + ", and says " + cai_status_name(work->status));
+    }
+    return true;
+  });
+}
+
 void World::check() {
+  check_works();
   for (const Manager &manager : managers_) {
     if (manager.counts) check_counts(manager);
   }
@@ -311,6 +323,7 @@ void World::close() {
     MUST(flush_all(nullptr));
   }
   check();
+  if (!works_.empty()) blame("work on a stream of the CPU is left");
   if (usage_of(gpu).pending_count) blame("frees are left pending");
   for (const auto &judge : judges_) {
     judge->look_at_what_came_back();

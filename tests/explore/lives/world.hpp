@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -116,6 +117,27 @@ struct Array {
   bool is_for_host() const { return is_of_host() || handle->device_type == CAI_DEVICE_CUDA_HOST; }
 };
 
+// The program's own work on a stream of the CPU: reads an element when it runs, or sets them all.
+struct Work {
+  cai_array *array;
+  Shared memory;
+  std::int64_t at;
+  int value;                // that is to be found, or set
+  unsigned char *elements;  // that it sets; none: it reads
+  unsigned pause;           // microseconds that it takes before
+  unsigned char found = 0;
+  cai_status status = CAI_OK;
+  std::atomic<bool> is_done{false};
+
+  static cai_status run(void *self, cai_error *error);
+  static void end(void *self);
+  // Memory that is freed meanwhile is refused.
+  bool is_right(bool may_fail) const {
+    if (status != CAI_OK) return may_fail || (status == CAI_ERR_STATE && !memory->is_alive());
+    return elements || value == unknown || value == found;
+  }
+};
+
 struct Stream {
   cai_stream *handle;
   cai_device device;
@@ -167,6 +189,7 @@ class World {
   void fill(const Step &step);
   void copy(const Step &step);
   void read(const Step &step);
+  void enqueue(const Step &step);
   void hand_out(const Step &step);
   void await(const Step &step);
   void set_stream(const Step &step);
@@ -184,6 +207,7 @@ class World {
   void capture(const Step &step);
 
   void check();
+  void check_works();
   void check_counts(const Manager &manager);
   void close();
   // As cai_pending_flush(); what a losing manager says of memory that was put off is no failure.
@@ -260,6 +284,7 @@ class World {
   std::vector<Manager> managers_;
   std::vector<std::unique_ptr<Judge>> judges_;
   std::vector<std::unique_ptr<Owner>> owners_;
+  std::vector<std::unique_ptr<Work>> works_;
   Sum sums_[2];                     // of the CPU, and of the GPU
   std::size_t installed_ = 0;       // of managers_, counted from 1; 0: the default one
   cai_stream *captured_ = nullptr;  // a GPU's
