@@ -570,8 +570,10 @@ def test_what_is_refused(heap, tmp_path):
         memory_manager("logging", upstream=heap, path="x", write=print)
     with pytest.raises(libcai.UseError):
         memory_manager("logging", upstream=heap, path=tmp_path / "no" / "where")
-    with pytest.raises(TypeError, match="retry is None"):
+    with pytest.raises(TypeError, match="'retrying'.* requires 'retry'"):
         memory_manager("retrying", upstream=heap)
+    with pytest.raises(TypeError, match="'limiting'.* requires 'limit'"):
+        memory_manager("limiting", upstream=heap)
     with pytest.raises(TypeError, match="MemoryManager is required"):
         memory_manager("statistics", upstream="host")
     with pytest.raises(TypeError, match="name must be a str"):

@@ -71,7 +71,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
         For an unknown name, a library that cannot be loaded, and an upstream manager that is
         missing or of another device.
     TypeError
-        For a parameter of another manager, and for a callback that is not callable.
+        For a parameter of another manager, a missing one, and a callback that is not callable.
     VersionError
         For a library built for another version of managers.
     CudaError
@@ -99,6 +99,8 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
     for key in parameters:
         if key not in known:
             raise TypeError(f"memory_manager({name!r}) has no parameter {key!r}")
+    if name in ("limiting", "retrying") and not parameters:
+        raise TypeError(f"memory_manager({name!r}) requires {known[0]!r}")
     place(device, None, upstream, "gpu", &native)
     memset(&given, 0, sizeof(given))
     if name == "pool":
@@ -106,7 +108,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
         params = &given.pool
     elif name == "limiting":
         given.limit.struct_size = sizeof(given.limit)
-        unsigned_of(parameters.get("limit", 0), "limit", &given.limit.limit)
+        unsigned_of(limit, "limit", &given.limit.limit)
         params = &given.limit
     elif name == "logging":
         kept = log_parameters(parameters, companion, &given.log)
@@ -116,7 +118,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
         given.track.caller = write_caller
         params = &given.track
     elif name == "retrying":
-        kept = kept_for_c(companion, parameters.get("retry"), "retry")
+        kept = kept_for_c(companion, retry, "retry")
         given.retry.struct_size = sizeof(given.retry)
         given.retry.retry = ask_again
         given.retry.context = kept
