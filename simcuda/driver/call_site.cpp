@@ -129,9 +129,8 @@ bool is_library(const std::string &file) {
       "<frozen ",    "/lib/",           "/lib64/",       "/usr/lib/",
       "/usr/lib64/", "/usr/local/lib/", "/usr/include/", "/usr/local/include/"};
   constexpr const char *holds[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
-                                   "/include/c++/",   "/include/cai/",   "/include/cai.h",
-                                   "/libc.so",        "/libc-",          "/libpython",
-                                   "/libstdc++.so",   "/libcai.so"};
+                                   "/include/c++/",   "/libc.so",        "/libc-",
+                                   "/libpython",      "/libstdc++.so"};
   return std::ranges::any_of(begins, [&](auto *text) { return file.starts_with(text); }) ||
          std::ranges::any_of(holds, [&](auto *text) { return file.find(text) != file.npos; });
 }

@@ -11,8 +11,8 @@ LIMIT = 60  # seconds for one module's debug information
 # driver/call_site.cpp.
 LIBRARIES = re.compile(
     r"^<frozen |^/(usr/(local/)?)?lib(64)?/|^/usr/(local/)?include/"
-    r"|/(site|dist)-packages/|/lib/python3|/include/(c\+\+/|cai/|cai\.h)"
-    r"|/lib(c-|c\.so|python|stdc\+\+\.so|cai\.so)"
+    r"|/(site|dist)-packages/|/lib/python3|/include/c\+\+/"
+    r"|/lib(c-|c\.so|python|stdc\+\+\.so)"
 )
 # Where threads and programs begin.
 BEGINNINGS = re.compile(r" in (__libc_start\w*|_start|start_thread|clone3?)$")
