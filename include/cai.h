@@ -292,10 +292,10 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot express the array: an event, a stream in
  *         version 2, a device that is neither CPU nor CUDA, another thread's stream 2, and NONE
  *         where the owner has kept uses or was told of a stream, or another import of the memory
- *         has (publish it);
- *         #CAI_ERR_STORAGE; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_VALUE and
- *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT; where the stream has to
- *         wait, as cai_array_publish(). The text, "Python Interface Specification". Since 0.1. */
+ *         has (publish it); #CAI_ERR_STORAGE; #CAI_ERR_STATE if the memory was freed;
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT; where the
+ *         stream has to wait, as cai_array_publish().
+ * The text, "Python Interface Specification". Since 0.1. */
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
                                uint64_t storage_size, cai_interface *out, cai_error *error);
 
@@ -352,7 +352,7 @@ typedef struct cai_slice {
  * @param slices  `count` items; may be NULL if count is 0
  * @param out    an owned array; the caller owns one reference
  * @return #CAI_OK; #CAI_ERR_ARGUMENT for an index out of range (cai_error.index is the item), a
- * step of 0, too many items or a borrowed array; #CAI_ERR_UNSUPPORTED for a mask of bits;
+ *         step of 0, too many items or a borrowed array; #CAI_ERR_UNSUPPORTED for a mask of bits;
  *         #CAI_ERR_MEMORY; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate().
  * Since 0.1. */
 cai_status cai_array_slice(const cai_array *array, const cai_slice *slices, int32_t count,
@@ -502,13 +502,13 @@ typedef struct cai_use {
  *         stream 0, and for an array that came with an event and whose owner keeps no uses, since
  *         no end is possible (except with #CAI_ORDER_HOST, and with #CAI_ORDER_BEGIN, after which
  *         cai_array_release_on() is required); #CAI_ERR_VALUE for a write to a read-only array;
- *         #CAI_ERR_VALUE and
- *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_STATE if the memory was freed;
- *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is
- *         current, for 2 (entry stream) if a green context is current, which has no stream 2, and
- *         for an environment variable with an invalid value. cai_error.index is the array, or -1
- *         for the consumer's stream. The driver is neither needed nor loaded if no array needs
- *         order, before or after the work. The text, "Synchronization". Since 0.1. */
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_STATE if the memory
+ *         was freed; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no
+ *         context is current, for 2 (entry stream) if a green context is current, which has no
+ *         stream 2, and for an environment variable with an invalid value. cai_error.index is the
+ *         array, or -1 for the consumer's stream. The driver is neither needed nor loaded if no
+ *         array needs order, before or after the work.
+ * The text, "Synchronization". Since 0.1. */
 cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count,
                          uint64_t stream, const cai_use_options *options, cai_error *error);
 

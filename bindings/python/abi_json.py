@@ -7,7 +7,7 @@ import re
 
 from pycparser import c_ast
 
-# The version node that the functions of a header are of; see src/*.map.
+# The version node of a header's functions; see src/*.map.
 NODES = dict.fromkeys(["cai/device.h", "cai/memory.h", "cai/adaptors.h"], "CAI_MEMORY_0")
 SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "float": 4, "double": 8, "void": 1}
 POINTER = 8

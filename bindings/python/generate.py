@@ -13,7 +13,7 @@ from pathlib import Path
 import abi_json
 from pycparser import c_ast, c_parser
 
-# In this order: each may use what those before it declare.
+# In this order: each may use declarations of those before it.
 HEADERS = [
     "cai/array.h",
     "cai.h",
@@ -208,7 +208,7 @@ def facts(include):
     version = ".".join(
         re.search(rf"CAI_VERSION_{part} = (\d+)", array)[1] for part in ("MAJOR", "MINOR", "PATCH")
     )
-    # Cython has no use for the last one, and Arrow's structs of its own.
+    # Cython does not need the last one, or structs of Arrow's own.
     headers = read(include, [*HEADERS, "cai/adaptors.h"], with_arrows_structs)
     return abi_json.facts(include, headers, spell, version)
 

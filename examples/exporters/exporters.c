@@ -6,7 +6,7 @@
  *   Ordered    has DLPack's table, and cai/exchange.h's with `order` alone
  *   Tensor     has DLPack's table alone
  *
- * All are made alike, of memory of somebody else's: NAME(address, shape, device=(type, id),
+ * All are made alike, of memory that another object owns: NAME(address, shape, device=(type, id),
  * stream=None, readonly=False, owner=None), of float32 in C order. `uses` of a Described are those
  * that it was told of. */
 #define PY_SSIZE_T_CLEAN

@@ -187,7 +187,7 @@ static inline void print_counts(void) {
          (int)calls("cuEventRecord"), (int)calls("cuStreamWaitEvent"), (int)host);
 }
 
-// Once all arrays have been released: what was put off until uses were complete ends here.
+// Once all arrays have been released: ends that were deferred until uses were complete are done.
 static inline void done(void) {
   int64_t left = -1;
   print_counts();

@@ -70,8 +70,8 @@ enum {
   CAI_ERR_DEVICE = -13,     /**< the driver does not know the memory, or it is on a device of
                                  another kind */
   CAI_ERR_BOUNDS = -14,     /**< the array reaches outside its allocation */
-  CAI_ERR_ORDER = -15,      /**< the arrays' streams admit no such order */
-  CAI_ERR_STATE = -16       /**< the state admits no such call: freed, reset or left already, or in
+  CAI_ERR_ORDER = -15,      /**< the arrays' streams allow no such order */
+  CAI_ERR_STATE = -16       /**< the state allows no such call: freed, reset or left already, or in
                                  a forked child */
 };
 
@@ -363,7 +363,7 @@ void cai_array_retain(const cai_array *array);
  * may take, and do not call it from a CUDA host callback. Works for any ABI major. Since 0.1. */
 void cai_array_release(const cai_array *array);
 
-/** Tells whether a caller that understands only some critical flags must refuse an array. Call it
+/** Reports whether a caller that understands only some critical flags must refuse an array. Call it
  * first on every array from outside.
  *
  * @param understood  the CAI_FLAG_* that the caller understands

@@ -13,7 +13,7 @@
  * exported.
  *
  * A `sync_event` points to a CUevent: the array comes with that event (#CAI_STREAM_EVENT); NULL is
- * the same as #CAI_STREAM_NONE. Arrow's data is not to be written, so arrays of it are read-only.
+ * the same as #CAI_STREAM_NONE. Arrow's data must not be written, so arrays of it are read-only.
  */
 /* clang-format off: the comments beside the fields are set by hand */
 #ifndef CAI_ARROW_H
@@ -108,8 +108,8 @@ struct ArrowDeviceArray {
  * @param out     the owned array; the caller owns one reference. A bitmap becomes its mask, unless
  *                null_count is 0
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for another format, children, a dictionary, and a bitmap
- * that begins within a byte (offset no multiple of 8; entry mask); #CAI_ERR_DEVICE for a device
- *         that is neither CPU nor CUDA; #CAI_ERR_VALUE, with the entry; #CAI_ERR_MEMORY;
+ *         that begins within a byte (offset no multiple of 8; entry mask); #CAI_ERR_DEVICE for a
+ *         device that is neither CPU nor CUDA; #CAI_ERR_VALUE, with the entry; #CAI_ERR_MEMORY;
  *         #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_arrow_own(const struct ArrowSchema *schema, struct ArrowDeviceArray *column,

@@ -201,7 +201,7 @@ auto give(Owner &&owner, Take &&take) {
   using Kept = std::decay_t<Owner>;
   auto kept = std::make_unique<Kept>(std::forward<Owner>(owner));
   auto made = std::forward<Take>(take)(drop<Kept>, static_cast<void *>(kept.get()));
-  static_cast<void>(kept.release());  // C's now
+  static_cast<void>(kept.release());  // C owns it now
   return made;
 }
 

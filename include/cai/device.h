@@ -181,7 +181,7 @@ cai_status cai_device_memory(cai_device device, uint64_t *free, uint64_t *total,
  * Since 0.1. */
 cai_status cai_device_most_free(int32_t type, cai_device *out, cai_error *error);
 
-/** Tells whether kernels on a device can be given access to another device's memory. A device can
+/** Reports whether kernels on a device can be given access to another device's memory. A device can
  * access its own memory; a GPU and the CPU cannot access each other's.
  *
  * @param yes  receives 1 or 0
@@ -359,7 +359,7 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * cai_stream_enqueue(), which then queues nothing, cai_stream_query(), cai_stream_synchronize(),
  * cai_stream_follow(), cai_event_wait(), or, on the CPU, cai_event_record(). If there is no such
  * call, the failure goes to the hook of cai_on_failure(). On a CPU stream the failure also drops
- * all work queued behind it (`done` is still called).
+ * all work queued after it (`done` is still called).
  *
  * @param work     the function; NULL does nothing
  * @param done     called once after `work`, or when the work is dropped; it frees `context`. On a
@@ -368,8 +368,8 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * @param context  for both. On failure it is the caller's, and `done` is never called
  * @return #CAI_OK; the failure of earlier work; the failure of `work` if it ran at once (the
  *         context is the caller's then, too); #CAI_ERR_CAPTURE if `done` is given and the stream is
- *         being captured; #CAI_ERR_STATE after a reset;
- *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *         being captured; #CAI_ERR_STATE after a reset; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_stream_enqueue(cai_stream *stream, cai_work_fn work, void (*done)(void *context),
                               void *context, cai_error *error);
@@ -387,7 +387,7 @@ cai_status cai_stream_enqueue(cai_stream *stream, cai_work_fn work, void (*done)
 cai_status cai_stream_attach(cai_stream *stream, void (*release)(void *context), void *context,
                              cai_error *error);
 
-/** Tells whether work is pending on a stream.
+/** Reports whether work is pending on a stream.
  *
  * @param busy  receives 1 or 0
  * @return #CAI_OK; the failure of earlier work; #CAI_ERR_CAPTURE if the stream is being captured,
@@ -407,9 +407,8 @@ cai_status cai_stream_synchronize(cai_stream *stream, cai_error *error);
  * captured stream must follow it back before the capture ends.
  *
  * @return #CAI_OK; #CAI_ERR_CAPTURE where a capture allows no such order; the failure of earlier
- *          work on either; #CAI_ERR_STATE after a reset, and where a CPU stream would wait for
- *          itself; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
- *          #CAI_ERR_ARGUMENT.
+ *         work on either; #CAI_ERR_STATE after a reset, and where a CPU stream would wait for
+ *         itself; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_stream_follow(cai_stream *stream, cai_stream *other, cai_error *error);
 
@@ -489,7 +488,7 @@ void cai_event_release(cai_event *event);
  * 0.1. */
 uint64_t cai_event_value(const cai_event *event);
 
-/** Records the event behind the work queued on a stream so far. Work that waits for an earlier
+/** Records the event after the work queued on a stream so far. Work that waits for an earlier
  * record of the event still waits for that.
  *
  * @param stream  of the event's device
@@ -508,7 +507,7 @@ cai_status cai_event_record(cai_event *event, cai_stream *stream, cai_error *err
  * Since 0.1. */
 cai_status cai_event_wait(cai_event *event, cai_stream *stream, cai_error *error);
 
-/** Tells whether work before the event is pending.
+/** Reports whether work before the event is pending.
  *
  * @param busy  receives 1 or 0
  * @return #CAI_OK; #CAI_ERR_CAPTURE if it was recorded in a capture; #CAI_ERR_STATE after a reset;
@@ -530,8 +529,7 @@ cai_status cai_event_synchronize(cai_event *event, cai_error *error);
  * @param milliseconds  negative if `end` came first
  * @return #CAI_OK; #CAI_ERR_STATE if one was not recorded or is not complete, and after a reset;
  *         #CAI_ERR_DEVICE if their devices differ; #CAI_ERR_VALUE if one was made without
- *         #CAI_EVENT_TIMING;
- *         #CAI_ERR_CAPTURE; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.
+ *         #CAI_EVENT_TIMING; #CAI_ERR_CAPTURE; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_event_elapsed(cai_event *start, cai_event *end, double *milliseconds,
                              cai_error *error);

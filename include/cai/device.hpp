@@ -329,7 +329,7 @@ class stream : public handle<cai_stream, cai_stream_retain, cai_stream_release> 
       return detail::run(*static_cast<Kept *>(context), "work on a stream", error);
     };
     detail::call(cai_stream_enqueue, get(), run, destroy<Kept>, static_cast<void *>(kept.get()));
-    static_cast<void>(kept.release());  // the stream's now
+    static_cast<void>(kept.release());  // the stream owns it now
   }
 
   /** Keeps objects, such as a std::shared_ptr, until the work queued on the stream so far is
@@ -341,7 +341,7 @@ class stream : public handle<cai_stream, cai_stream_retain, cai_stream_release> 
     using Kept = std::tuple<std::decay_t<Objects>...>;
     auto kept = std::make_unique<Kept>(std::forward<Objects>(objects)...);
     detail::call(cai_stream_attach, get(), destroy<Kept>, static_cast<void *>(kept.get()));
-    static_cast<void>(kept.release());  // the stream's now
+    static_cast<void>(kept.release());  // the stream owns it now
   }
 
   /** Whether work is pending; throws the failure of earlier work: cai_stream_query(). */
@@ -435,7 +435,7 @@ class event : public handle<cai_event, cai_event_retain, cai_event_release> {
   /** The CUevent; 0 on the CPU: cai_event_value(). */
   std::uint64_t value() const noexcept { return cai_event_value(get()); }
 
-  /** Records it behind the work queued on a stream so far: cai_event_record(). To wait for it, call
+  /** Records it after the work queued on a stream so far: cai_event_record(). To wait for it, call
    * stream::follow(). */
   void record(const stream &on) const { detail::call(cai_event_record, get(), on.get()); }
   /** Whether work before it is pending: cai_event_query(). */

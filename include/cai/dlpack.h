@@ -29,7 +29,7 @@ extern "C" {
 
 /* dlpack.h: declarations begin */
 
-/** Reads a tensor for a read-only use. A DLTensor does not tell whether it may be written, so the
+/** Reads a tensor for a read-only use. A DLTensor does not say whether it may be written, so the
  * array is marked read-only.
  *
  * @param tensor   its strides may be NULL, which means C order
@@ -98,8 +98,7 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  *                one element may have any stride
  * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot express the array: a mask, a
  *         foreign byte order, a type that DLPack lacks, strides that are no multiple of the item
- *         size;
- *         #CAI_ERR_DEVICE for ROCm; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY;
+ *         size; #CAI_ERR_DEVICE for ROCm; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY;
  *         #CAI_ERR_ARGUMENT, also for a borrowed array and for stream 0; #CAI_ERR_VALUE and
  *         #CAI_ERR_VERSION as cai_array_validate(); the rest as cai_array_locate() and
  *         cai_array_publish().

@@ -134,7 +134,7 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
                                 detail::log_line<Write>, nullptr, kept.get(),
                                 detail::destroy<Write>};
     manager made = around(upstream, "logging", &params);
-    static_cast<void>(kept.release());  // the manager's now
+    static_cast<void>(kept.release());  // the manager owns it now
     return made;
   }
   /** Wraps `upstream`, and calls `bool retry(size, attempt)` when memory is short, to ask whether
@@ -157,7 +157,7 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
     const cai_retry_params params{sizeof params, 0, detail::ask_again<Retry>, kept.get(),
                                   detail::destroy<Retry>};
     manager made = around(upstream, "retrying", &params);
-    static_cast<void>(kept.release());  // the manager's now
+    static_cast<void>(kept.release());  // the manager owns it now
     return made;
   }
 

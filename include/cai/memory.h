@@ -244,8 +244,9 @@ cai_status cai_manager_register(const char *name, const cai_manager_table *table
  *                  cai_manager_release()
  * @return #CAI_OK; #CAI_ERR_VALUE for an unknown name, a library that cannot be loaded, a missing
  *         symbol, invalid params, and an upstream manager that is missing or of another device;
- *          #CAI_ERR_VERSION; #CAI_ERR_UNSUPPORTED if the device does not have that memory; the
- * status of `create`; the rest as cai_device_set_current(). Since 0.1. */
+ *         #CAI_ERR_VERSION; #CAI_ERR_UNSUPPORTED if the device does not have that memory; the
+ *         status of `create`; the rest as cai_device_set_current().
+ * Since 0.1. */
 cai_status cai_manager_create(const char *name, const void *params, cai_device device,
                               cai_manager *upstream, cai_manager **out, cai_error *error);
 
@@ -493,8 +494,8 @@ typedef struct cai_request {
  * @return #CAI_OK; #CAI_ERR_MEMORY, with native 2 if device memory is short; #CAI_ERR_VALUE for a
  *         field with an invalid value, for sizes whose product overflows, and for a stream or
  *         manager of another device; #CAI_ERR_UNSUPPORTED for a kind that the device does not have;
- *          #CAI_ERR_CAPTURE if the stream's capture, or one on this thread, forbids it; the rest as
- *          cai_manager_alloc() and cai_device_set_current().
+ *         #CAI_ERR_CAPTURE if the stream's capture, or one on this thread, forbids it; the rest as
+ *         cai_manager_alloc() and cai_device_set_current().
  * Since 0.1. */
 cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_memory **out,
                             cai_error *error);
@@ -509,7 +510,7 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
  * @param release  frees the host memory after it was unpinned; may be NULL
  * @param context  for release; on failure it is the caller's
  * @return as cai_memory_alloc(); #CAI_ERR_UNSUPPORTED for MAPPED where the device cannot use the
- *          host's memory.
+ *         host's memory.
  * NBEP 7, mempin. Since 0.1. */
 cai_status cai_memory_pin(cai_device device, void *host, uint64_t size, uint32_t kind,
                           uint32_t flags, void (*release)(void *context), void *context,
@@ -553,7 +554,7 @@ typedef struct cai_memory_info {
  *                 uses are complete; it is not ordered with any stream. May be NULL
  * @param context  for release; on failure it is the caller's
  * @return #CAI_OK; #CAI_ERR_VALUE for a field with an invalid value; #CAI_ERR_DEVICE;
- *          #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_wrap(const cai_memory_info *info, void (*release)(void *context),
                            void *context, cai_memory **out, cai_error *error);
@@ -617,9 +618,8 @@ cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset,
  *
  * @param size  0: only the kind is checked; for address 0 not even the kind
  * @return #CAI_OK; #CAI_ERR_DEVICE if the memory is another device's, or of another kind;
- *         #CAI_ERR_BOUNDS;
- *          #CAI_ERR_VALUE for address 0 with a size, for an unknown kind, and for CUDA_ARRAY;
- *          #CAI_ERR_CUDA; #CAI_ERR_DRIVER for GPUs.
+ *         #CAI_ERR_BOUNDS; #CAI_ERR_VALUE for address 0 with a size, for an unknown kind, and for
+ *         CUDA_ARRAY; #CAI_ERR_CUDA; #CAI_ERR_DRIVER for GPUs.
  * Since 0.1. */
 cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device device, uint32_t kind,
                                cai_error *error);
@@ -631,9 +631,8 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
  *
  * @param stream  of the memory's device; the function adds a reference to it
  * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a
- *          view; #CAI_ERR_CAPTURE if the old stream is being captured; #CAI_ERR_CUDA;
- *          #CAI_ERR_MEMORY;
- *          #CAI_ERR_ARGUMENT.
+ *         view; #CAI_ERR_CAPTURE if the old stream is being captured; #CAI_ERR_CUDA;
+ *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
@@ -657,13 +656,13 @@ cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *
  * @param offset   bytes from the beginning of the memory to the first element
  * @param dtype    of an element
  * @param shape    `ndim` extents, elements; may be NULL if ndim is 0
- * @param strides  `ndim` strides, bytes; NULL: C order, with the pitch for the last but one axis of
+ * @param strides  `ndim` strides, bytes; NULL: C order, with the pitch for the next to last axis of
  *                 pitched memory
  * @param out      owned; release it with cai_array_release()
  * @return #CAI_OK; #CAI_ERR_BOUNDS if the array leaves the memory; #CAI_ERR_UNSUPPORTED for a CUDA
- *         array;
- *         #CAI_ERR_STATE if it was freed; #CAI_ERR_VALUE as cai_array_validate(); #CAI_ERR_ORDER if
- *         arrays of it came with another thread's stream 2; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *         array; #CAI_ERR_STATE if it was freed; #CAI_ERR_VALUE as cai_array_validate();
+ *         #CAI_ERR_ORDER if arrays of it came with another thread's stream 2; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype *dtype,
                             int32_t ndim, const int64_t *shape, const int64_t *strides,
@@ -690,7 +689,7 @@ cai_status cai_memory_array_like(cai_memory *memory, uint64_t offset, const cai_
                                  uint64_t mask_offset, cai_array **out, cai_error *error);
 
 /** Makes an uninitialised array like `like` in new memory, in C order. If `like` has a mask, the
- * array gets a mask of the mask's dtype and shape (also if it broadcasts), behind the elements. An
+ * array gets a mask of the mask's dtype and shape (also if it broadcasts), after the elements. An
  * axis of stride 0 is not repeated: each element has its own place. cai_array_copy() then copies
  * elements and mask.
  *
@@ -726,9 +725,9 @@ cai_status cai_array_empty_like(const cai_array *like, cai_device device,
  * @param offset  may be NULL; receives the bytes from the beginning of the memory to the first
  *                element
  * @return #CAI_OK; #CAI_ERR_ARGUMENT, also for a borrowed array; #CAI_ERR_DEVICE for ROCm, and if
- *          the driver does not know the memory; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
- *          cai_array_validate(); #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_STATE if
- *          the memory was freed (#CAI_OWNER_FREED) and is not of cai_memory_array().
+ *         the driver does not know the memory; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
+ *         cai_array_validate(); #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_STATE if
+ *         the memory was freed (#CAI_OWNER_FREED) and is not of cai_memory_array().
  * Since 0.1. */
 cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset,
                          cai_error *error);
@@ -881,8 +880,9 @@ cai_status cai_pending_flush(cai_device device, cai_error *error);
  *
  * @param defer  1 begins it, 0 ends it
  * @return #CAI_OK; #CAI_ERR_STATE for an end without a beginning; the manager's status;
- *          #CAI_ERR_VALUE for another value of `defer`; #CAI_ERR_DEVICE; #CAI_ERR_MEMORY; the rest
- *          as cai_manager_of(). NBEP 7, defer_cleanup. Since 0.1. */
+ *         #CAI_ERR_VALUE for another value of `defer`; #CAI_ERR_DEVICE; #CAI_ERR_MEMORY; the rest
+ *         as cai_manager_of().
+ * NBEP 7, defer_cleanup. Since 0.1. */
 cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error);
 
 /* ---- Memory of other processes ------------------------------------------------------------ */
@@ -922,8 +922,8 @@ enum {
  * @param out     the memory; the caller owns one reference, and the last release closes it
  * @return #CAI_OK; #CAI_ERR_STATE for a handle of this process, or of a process that has ended;
  *         #CAI_ERR_DEVICE if this process does not see the device, or, for DIRECT, `device` cannot
- *         access it;
- *          #CAI_ERR_VALUE for an invalid handle; #CAI_ERR_CUDA; the rest as cai_memory_alloc().
+ *         access it; #CAI_ERR_VALUE for an invalid handle; #CAI_ERR_CUDA; the rest as
+ *         cai_memory_alloc().
  * NBEP 7, IpcHandle.open. Since 0.1. */
 cai_status cai_memory_open(const cai_ipc_handle *handle, int32_t fd, cai_device device,
                            cai_stream *stream, uint32_t how, cai_memory **out, cai_error *error);

@@ -75,7 +75,7 @@ inline void check_held(const array &given, const char *what) {
 
 // ---- Memory -------------------------------------------------------------------------------------
 
-/** Tells whether the host may use memory of a kind on a device: cai_is_dereferenceable(). */
+/** Reports whether the host may use memory of a kind on a device: cai_is_dereferenceable(). */
 inline bool is_dereferenceable(const device &on, std::uint32_t kind) noexcept {
   return cai_is_dereferenceable(on, kind) != 0;
 }
@@ -339,7 +339,7 @@ void add_pending(const device &on, std::uint64_t bytes, Free &&free) {
     return detail::run(*once, "a pending free", error);
   };
   detail::call(cai_pending_add, cai_device(on), bytes, run, static_cast<void *>(kept.get()));
-  static_cast<void>(kept.release());  // the device's now
+  static_cast<void>(kept.release());  // the device owns it now
 }
 
 /** Runs all pending frees of a device: cai_pending_flush(). Since 0.1. */

@@ -10,7 +10,7 @@
 #ifndef CAI_PYTHON_HPP
 #define CAI_PYTHON_HPP
 
-#include <cai/python.h>  // first: Python.h wants to be
+#include <cai/python.h>  // first, as Python.h requires
 
 #include <cai/cai.hpp>
 
@@ -89,7 +89,7 @@ inline PyObject *to_python(array value) noexcept {
   if (!value) Py_RETURN_NONE;
   if (!cai_py && cai_py_import() < 0) return nullptr;
   PyObject *const made = cai_py->wrap(const_cast<cai_array *>(value.get()));
-  if (made) static_cast<void>(value.release());  // Python's now
+  if (made) static_cast<void>(value.release());  // Python owns it now
   return made;
 }
 

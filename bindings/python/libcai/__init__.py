@@ -34,7 +34,7 @@ def _refuse_sub_interpreters():
     else:  # before Python 3.12
         try:
             import _xxsubinterpreters as interpreters
-        except ImportError:  # missing: then the compiled modules refuse all but the first
+        except ImportError:  # then the compiled modules accept only the first interpreter
             return
         is_main = interpreters.get_current() == interpreters.get_main()
     if not is_main:

@@ -137,7 +137,7 @@ cdef cai_status tell_of_free(MemoryManager manager, exception, method, cai_error
     if getattr(entered, "frees", 0):
         return tell(exception, error)
     complain(exception, method)
-    # The failed allocation reports this, if its block was invalid and was freed again.
+    # If the manager's block was invalid and freed again, the failed allocation reports this.
     name = "of Python"
     if manager is not None and manager.manager != NULL:
         name = text_of(cai_manager_name(manager.manager))
@@ -158,7 +158,7 @@ cdef class Freeing:
 
 
 cdef Freeing freeing = Freeing()
-cdef object entered = threading.local()  # what this thread is in the midst of
+cdef object entered = threading.local()  # what this thread is doing now
 
 
 cdef cai_status report(cai_status status, int32_t native, const char *text,
@@ -222,7 +222,7 @@ def on_failure(function):
 
 cdef int unsigned_of(number, str what, uint64_t *out) except -1:
     """Unpacks bytes, counts and addresses."""
-    if isinstance(number, bool):  # an int to Python, and here a mistake
+    if isinstance(number, bool):  # an int to Python, but an error here
         raise TypeError(f"{what} is {number}, and a number is required")
     value = operator.index(number)
     if not 0 <= value <= UINT64_MAX:

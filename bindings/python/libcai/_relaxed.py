@@ -163,7 +163,7 @@ class _Block(ContextDecorator, AbstractContextManager):
             for variable, token, peers, blocks in reversed(self._undo):
                 try:
                     variable.reset(token)
-                except ValueError:  # the first of them says so: all are of one context
+                except ValueError:  # reported by the first of them: all are of one context
                     raise StateError(
                         "libcai.relaxed() is left by the thread, or the asynchronous task, that "
                         "entered it"

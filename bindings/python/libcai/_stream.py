@@ -29,7 +29,7 @@ def resolve(stream):
         raise InterfaceTypeError(f"stream {shown(stream)} is not a stream", "stream", stream)
     handle = _handle(stream)
     if handle is stream:
-        if hasattr(type(stream), "__cuda_stream__"):  # but it has none
+        if hasattr(type(stream), "__cuda_stream__"):  # but it has no handle
             raise InterfaceError(
                 f"stream {shown(stream)} has no handle, and is no GPU's", "stream", stream
             )

@@ -14,9 +14,9 @@ from libcai.errors import BufferError, InterfaceTypeError
 CUDA_NAME = "__cuda_array_interface__"
 HOST_NAME = "__array_interface__"
 
-_FLAT_ITEMS = 256  # items of a shape and the like; a longer one is refused for its length
+_FLAT_ITEMS = 256  # items of a shape and the like; a longer one is rejected for its length
 _DESCR_LEVELS = 134  # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
-_DESCR_ITEMS = 1 << 19  # in all, enough for CAI_MAX_DESCR_FIELDS; a list may hold itself
+_DESCR_ITEMS = 1 << 19  # in total, enough for CAI_MAX_DESCR_FIELDS; a list may contain itself
 _PRINTED_BITS = 512
 _PRINTED_TEXT = 100
 _MAX_LENGTH = (1 << 32) - 1

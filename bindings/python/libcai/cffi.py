@@ -51,7 +51,7 @@ _libc_ffi.cdef("""
     void *calloc(size_t, size_t); void free(void *);
 """)
 _libc = _libc_ffi.dlopen(None)
-_SEMAPHORE_BYTES = 64  # at least sizeof(sem_t) everywhere
+_SEMAPHORE_BYTES = 64  # at least sizeof(sem_t) on all platforms
 _post = ffi.cast(
     "void (*)(void *)", _libc_ffi.cast("uintptr_t", _libc_ffi.addressof(_libc, "sem_post"))
 )

@@ -132,7 +132,7 @@ class CudaError(Error, RuntimeError):
         return type(self), (self.args[0], self.status, self.native)
 
 
-# What libcai's messages advise, and the Python equivalent.
+# What libcai's messages suggest, and the Python equivalent.
 _IN_PYTHON = {
     "cai_array_publish_event()": "Array.publish_event()",
     "cai_array_publish()": "Array.publish()",

@@ -47,7 +47,7 @@ def memory_resource(device=0, *, kind="default", manager=None):
                 f"the memory at {address:#x} was freed already, or is not of this memory resource"
             )
         value = _value(stream)
-        # A handle's number may be another stream's by now.
+        # A handle's number may now be that of another stream.
         if not (value == before == _LEGACY) and not memory.freed:
             memory.set_stream(value)
 

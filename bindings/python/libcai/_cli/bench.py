@@ -214,7 +214,7 @@ def add_to(commands):
 def run(options):
     try:
         driver = _driver.kind(
-            SIMCUDA_SCHEDULE="eager",  # what is queued is done at once, so that nothing piles up
+            SIMCUDA_SCHEDULE="eager",  # queued work runs at once, so that none accumulates
             SIMCUDA_RACES="off",
             SIMCUDA_BANNER="0",
         )
@@ -242,7 +242,7 @@ def found(progress):
                 calls[section, library, function] = call
         except ModuleNotFoundError:
             missing[library] = "not installed"
-        except Exception as error:  # whatever keeps it from working with this driver
+        except Exception as error:  # any failure with this driver
             missing[library] = f"{type(error).__name__}: {error}".partition("\n")[0]
     return calls, missing
 
@@ -253,12 +253,12 @@ def measured(calls, rounds, progress):
     timers[None] = timeit.Timer(lambda: None)
     counts = {key: count_for(timer) for key, timer in timers.items()}
     times = {key: [] for key in timers}
-    # Round by round, so that a neighbour's noise meets all of them.
+    # One round at a time, so that noise from other processes affects all of them.
     for i in range(rounds):
         progress(f"round {i + 1} of {rounds}")
         for key, timer in timers.items():
             times[key].append(timer.timeit(counts[key]) / counts[key] * 1e9)
-    # The call of the lambda is not what is measured.
+    # The call of the lambda is not measured.
     empty = min(times.pop(None))
     least = {key: min(values) - empty for key, values in times.items()}
     rows = []

@@ -33,7 +33,7 @@ NUMBERS = range(100, 148)
 ROWS = [list(NUMBERS[i : i + 8]) for i in range(0, 48, 8)]
 SIZE = 48 * 4  # bytes
 
-# What is taken of an array: rows, columns, and whether it is transposed then.
+# The view of an array: rows, columns, and whether it is transposed then.
 VIEWS = {
     "a[::2, 1:5]": (slice(None, None, 2), slice(1, 5), False),
     "a[1:, ::3]": (slice(1, None), slice(None, None, 3), False),
@@ -62,7 +62,7 @@ def listed(data, shape):
     return memoryview(data).cast("B").cast("i", shape).tolist()
 
 
-# ---- The C function: cai_array_copy(), or another one --------------------------------------------
+# ---- The C function: cai_array_copy(), or the user's ---------------------------------------------
 
 
 def copied(given):
@@ -94,9 +94,9 @@ def pack_of(path):
     return pack
 
 
-# ---- Who makes arrays, and who reads them --------------------------------------------------------
+# ---- Producers and consumers ---------------------------------------------------------------------
 
-# Both have a thread for each number. A driver compiles the text for whatever GPU there is.
+# Both have one thread for each number. The driver compiles the text for its GPU.
 PTX = b"""
 .version 6.0
 .target sm_50
@@ -145,7 +145,7 @@ class Pending:
         driver = cuda.current()
         stream = driver.new_stream()
         self.address = driver.cuMemAllocAsync(SIZE, stream)
-        if not simulated:  # something to do first: a real GPU may be too fast to be caught
+        if not simulated:  # work that runs first: a real GPU may be too fast to show the race
             big = driver.cuMemAllocAsync(1 << 26, stream)
             for _ in range(64):
                 driver.cuMemsetD8Async(big, 0, 1 << 26, stream)
@@ -180,7 +180,7 @@ def with_numba():
         return made
 
     def read(given):
-        # asarray() of numba-cuda waits for the array's stream, as it is told in the dict.
+        # numba-cuda's asarray() waits for the stream in the array's dict.
         return numba_cuda.as_cuda_array(given).copy_to_host().tolist()
 
     numba_cuda.current_context()
@@ -226,7 +226,7 @@ def installed(library, load):
         return None
 
 
-# ---- The story -----------------------------------------------------------------------------------
+# ---- The parts of the demo -----------------------------------------------------------------------
 
 
 class Story:
@@ -312,7 +312,7 @@ def run(options):
     try:
         function = pack_of(options.pack) if options.pack else copied
         driver = _driver.kind(
-            # Lazy, and never by itself: what nobody waits for has not happened yet.
+            # The lazy schedule, without quiet time: work that nothing waits for does not run.
             SIMCUDA_SCHEDULE="lazy",
             SIMCUDA_QUIET_MS="0",
             SIMCUDA_RACES="count",  # the last part races on purpose

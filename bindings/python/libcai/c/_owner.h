@@ -139,7 +139,7 @@ static inline int cai_py_any_queued(void) {
 }
 
 /* Returns whether all that was in the queue has gone, and there was anything. Within a release, who
- * began it sees to it. */
+ * began it empties the queue. */
 static inline int cai_py_drain(uint64_t stream) {
   if (!cai_py_any_queued() || cai_py_depth) return 0;
   if (!stream) stream = cai_py_named;

@@ -62,14 +62,14 @@ cdef class Array:
     # Always valid: cai_py_no_array after the collector has cleared a cycle.
     cdef cai_array *array
     cdef cai_owner *owner      # our reference; NULL only for cai_py_no_array
-    cdef object numpy_dtype    # when it was asked for; also what makes this a type with GC
-    cdef dict exported         # likewise, if all its values are immutable
-    cdef Array said            # the view that was exported last, if that was not this array
-    cdef int64_t *lent_strides # in elements, of a tensor that DLPack's table lends; or NULL
+    cdef object numpy_dtype    # set when it was asked for; also makes this a type with GC support
+    cdef dict exported         # the same, if all its values are immutable
+    cdef Array said            # the last exported view, if that was not this array
+    cdef int64_t *lent_strides # in elements, for a tensor that DLPack's table lends; or NULL
     cdef int route_taken
-    cdef int buffers           # that were given and are in use
-    cdef bint is_lent          # a dict of it was said that the host reads
-    cdef object failure        # what a buffer failed with, and the dict has yet to raise
+    cdef int buffers           # that were handed out and are in use
+    cdef bint is_lent          # whether a dict for the host was read
+    cdef object failure        # the failure of a buffer, which the dict must raise
     cdef object __weakref__
 
     def __cinit__(self):
@@ -89,7 +89,7 @@ cdef class Array:
             cai_py_release_here(owner)
         cai_py_drain(0)
 
-    # For others' compiled code: see cai/exchange.h, and DLPack's header.
+    # For compiled code of other libraries: see cai/exchange.h, and DLPack's header.
     __cai_c_exchange_api__ = PyCapsule_New(&array_api, CAI_EXCHANGE_CAPSULE, NULL)
     __dlpack_c_exchange_api__ = PyCapsule_New(&array_dlpack_api, b"dlpack_exchange_api", NULL)
 
@@ -229,7 +229,7 @@ cdef class Array:
         dtype: TypeError.
         """
         if self.array.descr != NULL:
-            return dtype_of(self)  # its names can be changed, so each is the caller's own
+            return dtype_of(self)  # callers can change its names, so each gets a copy
         if self.numpy_dtype is None:
             self.numpy_dtype = dtype_of(self)
         return self.numpy_dtype
@@ -616,7 +616,7 @@ cdef class Array:
         """Always True: it does not read the elements, which may be on a device."""
         return True
 
-    # Where these are not there, Python reads an array's buffer as text: int() of the byte 53 is 5.
+    # Without these methods, Python reads an array's buffer as text: int() of the byte 53 is 5.
     def __int__(self):
         """Raises TypeError, as `in` does: `item` reads an element."""
         refuse_number("int()")
@@ -801,7 +801,7 @@ cdef object dtype_of(Array self):
 
 
 # ---- Garbage collection ------------------------------------------------------------------------
-# Cython's own functions see the Python members; these add what the C block holds.
+# Cython's own functions visit the Python members. These add the references in the C block.
 
 cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
     cdef int stop = cai_py_base_traverse(self, visit, arg)
@@ -813,7 +813,7 @@ cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
 cdef int array_clear(PyObject *self) noexcept:
     cdef cai_owner *owner = (<Array>self).owner
     if (<Array>self).buffers:
-        return 0  # who has one is of the cycle, and breaks it
+        return 0  # an object that has a buffer of it is in the cycle, and breaks it
     if (<Array>self).is_lent:
         take_memory_back(<Array>self)
         (<Array>self).is_lent = False

@@ -115,7 +115,7 @@ def from_arrow(obj, /):
         <ArrowSchema *>arrow_pointer(obj, schema, b"arrow_schema"), column, &made, &error)
     if status != CAI_OK:
         raise_error(&error, NULL)
-    array.release = NULL  # it has been moved
+    array.release = NULL  # the column has been moved
     imported = around(made, capsule)
     find_by_address(imported, 0)
     return imported

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, exchange_tables, export, loans.
 #
-# The buffer protocol, PEP 3118: arrays of the host's from objects that have no dict, and quickly
-# from NumPy's own.
+# The buffer protocol, PEP 3118: host arrays from objects without a dict, and a fast path for
+# NumPy's own arrays.
 
 from cpython.buffer cimport (
     Py_buffer, PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
@@ -65,7 +65,7 @@ cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
     return block
 
 
-# ---- Out
+# ---- Export
 
 cdef bytes format_of(const cai_dtype *dtype):
     """The type in the format of struct and PEP 3118; None if they cannot express it."""
@@ -122,8 +122,8 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
         address = host_dict(self)["data"][0]
     except BaseException as failure:
         take_memory_back(self)
-        # NumPy ignores what a buffer fails with, and asks for the dict: that is to tell of it, if it
-        # does not fail so anyway.
+        # If a buffer fails, NumPy ignores the error and asks for the dict. The dict must then raise
+        # that error, unless it fails by itself.
         if array.mask == NULL and not isinstance(failure, StateError):
             self.failure = failure
         raise

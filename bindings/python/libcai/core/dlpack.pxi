@@ -44,7 +44,7 @@ cdef object DLPACK_NAME = sys.intern("__dlpack__")
 cdef object DLPACK_DEVICE_NAME = sys.intern("__dlpack_device__")
 
 
-# ---- Out
+# ---- Export
 
 cdef tuple dlpack_device(Array self):
     """``(type, id)`` in DLPack's numbers, which are cai's; the host's have id 0."""
@@ -122,7 +122,7 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
         on = consumers_stream(there[0], stream)
         self = copied_to(self, here, there)
     elif stream is None and is_on_host(self):
-        wait_for_work(self)  # who names no stream may be a host, which reads at once
+        wait_for_work(self)  # a consumer without a stream may be the host, which reads at once
         on = NO_STREAM
     else:
         on = consumers_stream(self.array.device_type, stream)
@@ -162,7 +162,7 @@ cdef Array copied_to(Array self, tuple here, tuple there):
     raise BufferError(f"dl_device: libcai cannot copy to device {shown(there)}")
 
 
-# ---- In
+# ---- Import
 
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     """Imports an array by DLPack: the array-API standard's function.
@@ -223,7 +223,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
             raise BufferError("copy: a capsule's tensor is there already, and is not copied")
         number = NO_STREAM if stream is None else stream_number(stream)
         return from_capsule(obj, number, number != NO_STREAM, there)
-    # NumPy's arrays of numbers need no capsule to be known.
+    # NumPy's arrays of numbers are recognised without a capsule.
     if device is None and copy is None and is_numpy(obj) and view_numpy(obj, &buffer, &array):
         try:
             if array.dtype.byteorder != c">":
@@ -272,7 +272,7 @@ cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
         if answer is not None:
             number, stream = answer
             is_own = True
-    # The host has no streams, and the standard wants None there: a copy for it is complete.
+    # The host has no streams, and the standard requires None there: a copy to it is complete.
     if kind_of_device == CAI_DEVICE_CPU or (
             stream is None and there is not None and there[0] == CAI_DEVICE_CPU):
         number = NO_STREAM
@@ -285,7 +285,7 @@ cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
     try:
         capsule = obj.__dlpack__(**arguments)
     except TypeError:
-        # Before DLPack 1.0 there were no more arguments than the stream.
+        # Before DLPack 1.0 the stream was the only argument.
         if there is not None or copy is not None:
             raise
         del arguments["max_version"]
@@ -409,9 +409,9 @@ cdef int say_working(const DLPackExchangeAPI *api, obj, cai_array *array) except
     return 0
 
 
-# ---- Our own table: what libcai.Array offers to others
+# ---- The table that libcai.Array offers to others
 #
-# "no sync" means that a tensor is ready for the exporter's current stream, which is libcai's.
+# "no sync" means that a tensor is ready on the exporter's current stream, which is libcai's.
 
 cdef uint64_t working_stream(const cai_array *array) except? 0:
     """The value of libcai's current stream of an array's device, if the array needs order."""
@@ -466,7 +466,7 @@ cdef int array_from_tensor(DLManagedTensorVersioned *tensor, void **out) except 
     cdef cai_array place
     cdef cai_error error
     cdef uint64_t stream = 0
-    # First what can fail: a tensor that was taken cannot be given back.
+    # First the steps that can fail: a tensor that was taken cannot be returned.
     if tensor != NULL and tensor.dl_tensor.device.device_type != CAI_DEVICE_CPU:
         place.device_id = tensor.dl_tensor.device.device_id
         stream = current_stream_value(&place)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, buffer, dlpack, export, extensions, order, reading.
 #
-# Arrays by the tables of functions that types offer: no dict, and no attribute of the object.
+# Arrays from the tables of functions that types offer: no dict, and no attribute of the object.
 
 cdef extern from "_exchange.h":
     ctypedef struct cai_py_tables:
@@ -147,7 +147,7 @@ cdef cai_array *hand_out(obj, const cai_exchange_api *api) except NULL:
     return array
 
 
-# ---- Our own table: what libcai.Array offers to others
+# ---- The table that libcai.Array offers to others
 
 cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
     """The stream for a consumer without access to the owner: it comes after kept uses, too."""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, loans, order, views.
 #
-# The way back: from a cai_array to the values of a dict.
+# Export: from a cai_array to the values of a dict.
 
 cdef enum:
     EXPORT_WORDS = 96  # on the stack; enough for some ten dimensions
 
-# Copied and filled in: a dict that need not grow.
+# Copied and filled in, so that the dict need not grow.
 cdef dict CUDA_TEMPLATE = dict.fromkeys(
     ["shape", "typestr", "data", "version", "strides", "stream"])
 cdef dict HOST_TEMPLATE = dict.fromkeys(["shape", "typestr", "data", "version", "strides"])
@@ -39,7 +39,7 @@ cdef int write(const cai_array *array, Written *written,
         if written.storage == NULL:
             raise MemoryError()
     if cai_py_may_be_used(array) or cai_py_may_have_host_work(array):
-        with nogil:  # it may wait for work of the host's, which may need the GIL
+        with nogil:  # it may wait for work on the host, which may need the GIL
             status = cai_interface_write(array, version, written.storage, size,
                                          &written.interface, &error)
     else:
@@ -116,7 +116,7 @@ cdef uint64_t address_for_host(Array self) except? 0:
     cdef uint64_t address = 0
     cdef cai_error error
     cdef cai_status status
-    with nogil:  # the driver may be asked
+    with nogil:  # this may call the driver
         status = cai_array_host(self.array, &address, &error)
     if status != CAI_OK:
         raise_error(&error, NULL)
@@ -169,7 +169,7 @@ cdef dict plain_dict(Array self):
         return PyDict_Copy(self.exported)
     answer = fresh_dict(self, self.array)
     if (self.array.mask == NULL and self.array.descr == NULL
-            and self.array.stream_kind != CAI_STREAM_UNSTATED):  # of which a provider is asked
+            and self.array.stream_kind != CAI_STREAM_UNSTATED):  # for which a provider is asked
         self.exported = answer
         return PyDict_Copy(answer)
     return answer
@@ -191,7 +191,7 @@ cdef dict dict_without_stream(Array self):
     open_source(&source, self)
     source.array.stream_kind = CAI_STREAM_NONE
     source.array.stream = 0
-    # An owner may know of uses, and libcai would insist on a stream.
+    # An owner may have kept uses, and libcai would require a stream.
     source.array.owner = source.mask.owner = NULL
     return fresh_dict(self, &source.array)
 
@@ -241,7 +241,7 @@ cdef dict fresh_dict(Array self, const cai_array *array, uint32_t version=CAI_IN
         PyDict_SetItem(answer, key_of[CAI_ENTRY_TYPESTR], value_of(&out.typestr))
         PyDict_SetItem(answer, key_of[CAI_ENTRY_DATA], value_of(&out.data))
         if out.protocol == CAI_PROTOCOL_HOST and self.array.data == 0:
-            # NumPy before 2.3 takes address 0 for no interface at all, though nothing is there.
+            # NumPy before 2.3 takes address 0 for a missing interface, even for an empty array.
             PyDict_SetItem(answer, key_of[CAI_ENTRY_DATA],
                            (<uint64_t>&cai_py_no_array, out.data.items[1].integer != 0))
         if out.strides.form == CAI_FORM_TUPLE:

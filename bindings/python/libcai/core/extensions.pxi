@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, buffer, dlpack, exchange_tables, order, reading.
 #
-# For modules of other people's, in C: cai/python.h.
+# For other projects' modules in C: cai/python.h.
 
 cdef extern from "_exchange.h":
     void cai_py_keep_dims(cai_array *, int64_t *)
@@ -185,7 +185,7 @@ cdef object allocated_like(like, const DLPackExchangeAPI *api, const cai_array *
                            const int64_t *shape, const cai_array *wanted):
     cdef DLManagedTensorVersioned *sample = NULL
     cdef DLTensor prototype
-    # DLPack's name for the type is what an array of it has.
+    # A tensor of the type's array has DLPack's name for the type.
     empty = devices().empty_of((0,), <uint64_t>wanted, CAI_DEVICE_CPU, 0)
     tensor_from_array(<void *>empty, &sample)
     memset(&prototype, 0, sizeof(prototype))
@@ -234,7 +234,7 @@ cdef int end_use(cai_use *use) except -1:
 
 
 cdef int finish_use(cai_use *use, int32_t wait) except -1:
-    # Nothing is drained here, which might touch the exception that is set.
+    # Nothing is drained here: that could affect the exception that is set.
     cdef cai_error error
     cdef cai_status status
     with nogil:

@@ -12,7 +12,7 @@ cdef class Loan:
     """The buffers and dicts lent of the memory of one owner."""
 
     cdef int64_t count
-    cdef int32_t device_type  # with whose context the memory goes
+    cdef int32_t device_type  # of the context that has the memory
     cdef int32_t device_id
     cdef uint64_t address     # in the memory
 
@@ -20,10 +20,10 @@ cdef class Loan:
         return self.device_type != CAI_DEVICE_CPU and self.device_id in (gpu, -1)
 
 
-# By the owner that keeps the uses of the memory: of libcai's memory, that memory itself.
+# By the owner that keeps the uses of the memory; for libcai's memory that is the memory itself.
 cdef dict loans = {}
-cdef set frees_begun = set()     # likewise
-cdef list resets_begun = []      # numbers of GPUs, whose contexts are being destroyed
+cdef set frees_begun = set()     # the same
+cdef list resets_begun = []      # numbers of GPUs whose contexts are being destroyed
 
 
 cdef uint64_t lender_of(Array self) noexcept:

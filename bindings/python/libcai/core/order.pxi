@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, dlpack, export, views.
 #
-# The producer's side of the order, what is left out of it on demand, and the way to another stream.
+# The producer's side of order, relaxations of it, and publishing on another stream.
 
 cdef enum:
     ASKED_IN_PASSING = 8  # suspects, see _owner.h
@@ -12,7 +12,7 @@ cdef dict ACCESSES = {
     None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}
 
 
-raised = {}  # by the text that C was told: what callbacks raised, until it is raised again
+raised = {}  # by the text passed to C: exceptions of callbacks, until they are raised again
 
 
 def raised_as(message):
@@ -103,7 +103,7 @@ cdef cai_owner *open_unpublished(Source *source, Array self) except NULL:
     open_source(source, self)
     if block == NULL:
         return source.array.owner
-    # What was published itself need not stay, as libcai sees by its own owner.
+    # A view that was published itself need not stay: libcai recognises it by its owner.
     source.array.owner = source.mask.owner = block.inner.owner
     return block.held
 
@@ -287,7 +287,7 @@ def drain(wait=False):
         if status != CAI_OK:
             raise order_error(&error)
         alone = cai_py_ask_suspects(INT64_MAX, waits)
-        if not cai_py_drain(0):  # else what has ended may have let go of others
+        if not cai_py_drain(0):  # else the ended ones may have released others
             return left + alone + cai_py_queued()
 
 

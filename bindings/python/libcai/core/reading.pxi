@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, buffer, dlpack, exchange_tables, order, unpack, use.
 #
-# From an object to its interface, unpacked and held while it is judged.
+# From an object to its interface, unpacked and held while it is read.
 
 cdef struct Reading:
     Entries entries
@@ -405,7 +405,7 @@ cdef void note_finding(void *context, const cai_finding *finding) noexcept with 
             finding.severity, text_of(cai_entry_name(finding.entry)), finding.index,
             text_of(finding.value), text_of(finding.clause), text_of(finding.text)))
     except MemoryError:
-        pass  # the verdict stands without it
+        pass  # the result is valid without it
 
 
 def lint(obj, /):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs reading.
 #
-# Python values to cai_value: only unpacks, judges nothing.
+# Python values to cai_value: only unpacks, and validates nothing.
 #
 # Unpacking may run the producer's code (`__index__`, `__repr__`), which may change anything. So
 # every entry is fetched first and held; tuples cannot change; lists are copied to tuples.
@@ -9,10 +9,10 @@
 cdef enum:
     ENTRIES = 12          # CAI_ENTRY_* are the indices; [CAI_ENTRY_INTERFACE] is the dict
     INLINE_VALUES = 24
-    FLAT_ITEMS = 256      # of a shape and the like; what is longer is refused for its length
+    FLAT_ITEMS = 256      # of a shape and the like; a longer one is rejected for its length
     DESCR_LEVELS = 134    # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
-    DESCR_ITEMS = 1 << 19 # in all, enough for CAI_MAX_DESCR_FIELDS; a list may hold itself
-    PRINTED_BITS = 512    # integers beyond are not printed in digits
+    DESCR_ITEMS = 1 << 19 # in total, enough for CAI_MAX_DESCR_FIELDS; a list may contain itself
+    PRINTED_BITS = 512    # larger integers are not printed in digits
     PRINTED_TEXT = 100
 
 cdef struct Chunk:
@@ -26,7 +26,7 @@ cdef struct Scratch:
     cai_value *next
     cai_value *end
     Chunk *chunks
-    PyObject *kept             # a list of what must outlive the reading, or NULL
+    PyObject *kept             # objects that must outlive the reading, or NULL
     int64_t items_left
     int64_t items_limit        # of one sequence
     cai_value first[INLINE_VALUES]
@@ -36,8 +36,7 @@ cdef tuple KEYS = ("", "", "version", "shape", "strides", "typestr", "descr", "d
         "offset", "")
 cdef PyObject *key_of[ENTRIES]
 
-# The entries of each protocol, in the order in which the last dict had them: the next one mostly
-# has the same.
+# The entries of each protocol, in the order of the last dict: the next dict usually has the same.
 cdef int[2][8] ORDER = [
     [CAI_ENTRY_SHAPE, CAI_ENTRY_TYPESTR, CAI_ENTRY_DATA, CAI_ENTRY_VERSION, CAI_ENTRY_STRIDES,
      CAI_ENTRY_STREAM, CAI_ENTRY_DESCR, CAI_ENTRY_MASK],
@@ -104,7 +103,7 @@ cdef int put_text(Scratch *s, PyObject *text, cai_value *out) except -1:
     cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length)
     if utf8 == NULL:
         PyErr_Clear()
-        # C sees it, and refuses. A subclass of str may have an encode() of its own.
+        # C rejects it. A subclass of str may have an encode() of its own.
         encoded = str.encode(<object>text, "utf-8", "surrogatepass")
         keep(s, encoded)
         utf8 = PyBytes_AS_STRING(encoded)
@@ -296,7 +295,7 @@ cdef int fetch_dict(PyObject *mapping, int protocol, Entries *entries) except -1
     cdef int entry
     if walk(mapping, &ORDER[protocol][0], entries):
         return 0
-    # A lookup may run a key's `__eq__`, which may read another array: ORDER is not to be used here.
+    # A lookup may run a key's `__eq__`, which may read another array: ORDER must not be used here.
     for entry in range(CAI_ENTRY_VERSION, CAI_ENTRY_OFFSET + 1):
         if not is_of(entry, protocol):
             continue

@@ -8,14 +8,14 @@ cdef dict ORDERS = {
     "none": CAI_ORDER_NONE, "host": CAI_ORDER_HOST}
 
 cdef enum:
-    USE_FEW = 4  # arrays, for which nothing more is allocated
+    USE_FEW = 4  # arrays that need no further allocation
 
 
 cdef enum UseState:
     USE_IDLE
-    USE_CHANGING  # inside __enter__ or __exit__, which let the GIL go
+    USE_CHANGING  # in __enter__ or __exit__, which release the GIL
     USE_ENTERED
-    USE_COLLECTED  # ended for the collector, before the frame around it calls __exit__
+    USE_COLLECTED  # ended by the collector, before the frame around it calls __exit__
 
 
 cdef class _Nothing:
@@ -28,7 +28,7 @@ cdef class _Nothing:
 cdef object NOTHING = _Nothing()
 
 
-# `first` apart from the others, since Cython makes a dict of the keywords where all is in a tuple.
+# `first` is separate, since Cython makes a dict of the keywords if all are in a tuple.
 def use(first=NOTHING, /, *others, stream, access=None, order="both", external=False, fork=False):
     """Uses arrays on a stream, in order with their producers and with each other.
 
@@ -123,7 +123,7 @@ cdef class Use:
     """The context manager that `use` returns."""
 
     cdef tuple arrays
-    cdef object given              # the stream object: it lives as long as its handle is in use
+    cdef object given              # the stream object, which lives while its handle is in use
     cdef const cai_array **items   # `few`, unless there are more
     cdef uint32_t *accesses        # one for each, or NULL
     cdef int32_t count
@@ -152,7 +152,7 @@ cdef class Use:
         return self.__reduce__()
 
     def __del__(self):
-        # Not in __dealloc__(): by then the collector may have cleared the arrays.
+        # Not in __dealloc__(): the collector may have cleared the arrays before that.
         if self.state == USE_ENTERED:
             self.collect(False)
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _core. Needs array, unpack.
 #
-# Views. The library makes each; a block of this module goes around it, so that the collector can
-# follow. A view of a view holds the array at the root, so no chain grows.
+# Views. The library makes each view. A block of this module wraps it, so that the collector can
+# follow it. A view of a view holds the root array, so chains do not grow.
 
 cdef enum:
-    MAX_KEYS = 192  # more than the dimensions and new axes that any lawful key has
+    MAX_KEYS = 192  # more than the dimensions and new axes of any valid key
 
 
 cdef Array view(Array self, cai_array *made):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs manager, memory.
 #
-# Managers that are built in, what they call back, and the line of Python that called them.
+# Built-in managers, their callbacks, and the line of Python that called them.
 
 cdef dict PARAMETERS = {
     "pool": ("initial", "maximum", "threshold", "exportable", "install"),
@@ -56,7 +56,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
         ``write(text)`` with whole lines, on any thread. Its exceptions go to
         ``sys.unraisablehook``. It is not called once the manager has no reference. The garbage
         collector does not see the manager's references: a function that refers to the manager keeps
-        it alive for ever.
+        it alive forever.
     retry : callable, optional
         For ``'retrying'``: ``retry(size, attempt)`` frees something and returns True to try again.
         `attempt` counts from 0. Otherwise as `write`.
@@ -85,7 +85,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
     cdef cai_manager *made = NULL
     cdef cai_error error
     cdef cai_status status
-    cdef cai_py_kept *kept = NULL  # C's share of the companion
+    cdef cai_py_kept *kept = NULL  # C's reference to the companion
     cdef Companion companion = Companion.__new__(Companion)
     cdef MemoryManager self
     cdef const void *params = NULL

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs python_manager.
 #
-# What libcai.Device does. Devices are passed as they are to Python: texts, Devices, pairs.
+# The implementation of libcai.Device. Devices are passed as in Python: texts, Devices, pairs.
 
 cdef int device_of(given, cai_device *out) except -1:
     """Unpacks a device. Pinned and managed memory of a GPU counts as the GPU's."""
@@ -216,8 +216,8 @@ def trim_cache(device, keep):
 
 
 # ---- Guards ----------------------------------------------------------------------------------
-# A Device is a value, and a Stream may be entered twice: what `with` has entered is on a stack of
-# the thread's.
+# A Device is a value, and a Stream may be entered twice, so `with` keeps what it has entered on a
+# stack of the thread.
 
 cdef list entered_here(str kind):
     stack = getattr(entered, kind, None)
@@ -267,7 +267,7 @@ def leave_device(device, exception):
 
 
 # ---- Reset -----------------------------------------------------------------------------------
-# C has a number for each callback: one that is taken away during a reset is just not found.
+# C has a number for each callback. One that is removed during a reset is just not found.
 
 cdef dict reset_numbers = {}    # by function
 cdef dict reset_functions = {}  # by number
@@ -291,7 +291,7 @@ cdef void reset_callback_here(uint64_t number, cai_device device) noexcept with 
     except BaseException as failure:
         if failures is not None:
             failures.append(failure)
-        else:  # a reset by C
+        else:  # called for a reset by C code
             complain(failure, function)
 
 

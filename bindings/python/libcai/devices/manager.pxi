@@ -3,8 +3,8 @@
 #
 # libcai.MemoryManager: a reference to a cai_manager, built in or of a Python class.
 
-cdef object managers = weakref.WeakValueDictionary()  # by cai_manager: those that Python made
-cdef dict installed = {}                              # by Device: they live as long as that
+cdef object managers = weakref.WeakValueDictionary()  # by cai_manager: those made by Python
+cdef dict installed = {}                              # by Device: each until another is installed
 
 
 cdef cai_manager *manager_handle(manager) except? NULL:
@@ -88,11 +88,11 @@ cdef class MemoryManager:
     """
 
     cdef cai_manager *manager
-    cdef cai_py_link *link  # of a Python class: what its C side holds
-    cdef int64_t out        # likewise: allocated blocks
+    cdef cai_py_link *link  # for a Python class: the object that its C side holds
+    cdef int64_t out        # for a Python class: allocated blocks
     cdef readonly object upstream
-    cdef list deferrals     # likewise: what defer_cleanup() returned, and was entered
-    cdef object companion   # what C calls: functions for logs and retries
+    cdef list deferrals     # for a Python class: what defer_cleanup() returned, entered
+    cdef object companion   # functions that C calls, for logs and retries
     cdef object __weakref__
 
     def __init__(self, device="gpu", *, upstream=None):

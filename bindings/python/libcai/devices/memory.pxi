@@ -617,7 +617,7 @@ cdef class Memory:
             raise BufferError("the memory was freed") from None
         lend_all(array)
         try:
-            self.describe_for_buffer(&info)  # once more: only what is lent stays
+            self.describe_for_buffer(&info)  # once more: only lent memory stays
             array.synchronize()
             PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size,
                               info.flags & CAI_MEMORY_READONLY, flags)
@@ -632,7 +632,7 @@ cdef class Memory:
         take_all_back(array)
         Py_DECREF(array)
 
-    # Where these are not there, Python reads the bytes as text: int() of the byte 53 is 5.
+    # Without these methods, Python reads the bytes as text: int() of the byte 53 is 5.
     def __int__(self):
         """Raises TypeError: use `address` or `size`."""
         raise TypeError("int() would read the bytes as text: `address` and `size` are integers")

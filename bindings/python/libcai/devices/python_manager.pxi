@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs device, manager, memory.
 #
-# Managers that are written in Python. C holds a link to one; the manager holds the C handle, and is
-# held by the blocks that are out, by being installed, and, if C made it by itself, by the link.
+# Managers written in Python. C holds a link to one. The manager holds the C handle. It is held by
+# its allocated blocks, by being installed, and, if C made it by itself, by the link.
 
 cdef object names = weakref.WeakKeyDictionary()      # of tables, by class
 cdef set names_taken = set()
-cdef object chosen = None                            # the class that set_memory_manager() was given
-cdef object instances = weakref.WeakValueDictionary()  # by Device: what C made of it by itself
+cdef object chosen = None                            # the class passed to set_memory_manager()
+cdef object instances = weakref.WeakValueDictionary()  # by Device: the manager that C made of it
 
 cdef dict PAIRS = {
     "memalloc": "memfree", "memhostalloc": "memhostfree", "mempin": "memunpin",

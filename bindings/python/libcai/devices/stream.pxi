@@ -99,7 +99,7 @@ cdef cai_status run_work_here(cai_py_kept *kept, cai_error *error) noexcept with
     return CAI_OK
 
 
-# The CPU's streams that were made here, by id(): to hash one is to ask C.
+# CPU streams made here, by id(): to hash a stream would call C.
 cdef object queues = weakref.WeakValueDictionary()
 
 
@@ -160,7 +160,7 @@ cdef class Stream:
     """
 
     cdef cai_stream *stream
-    cdef uint64_t number  # of cai_stream_info.id, once it was asked for
+    cdef uint64_t number  # of cai_stream_info.id, once it was read
     cdef object __weakref__
 
     def __init__(self, device="gpu", mode="async", priority=0):
@@ -188,7 +188,7 @@ cdef class Stream:
         cdef cai_stream *stream = self.stream
         self.stream = NULL
         if stream != NULL:
-            with nogil:  # the driver may have a lock that is held by who waits for the GIL
+            with nogil:  # a thread that waits for the GIL may hold a lock of the driver
                 cai_stream_release(stream)
         cai_py_drop_queued()
 
@@ -472,15 +472,15 @@ cdef class Stream:
 
 # ---- Guards ----------------------------------------------------------------------------------
 
-# C leaves them in the reverse order. Blocks of generators end in any: one that ends before another of
-# the device, which began later, waits for its stream, and is left with that one.
+# C leaves guards in the reverse order. Blocks of generators end in any order. A block that ends
+# before a later one of the device waits for its stream, and is left with the later one.
 
 @cython.final
 @cython.internal
 cdef class StreamGuard:
     cdef cai_stream_guard guard
     cdef Stream stream
-    cdef bint is_over  # its block has ended, and it is still to be left
+    cdef bint is_over  # its block has ended, but it has not been left
 
 
 cdef int enter_stream(Stream stream) except -1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A part of _devices. Needs device, manager, memory, stream.
 #
-# Arrays that libcai makes, and the work on arrays that it does. All of it is queued on a stream, and
-# returns at once.
+# Arrays that libcai makes, and its work on arrays. All work is queued on a stream, and the calls
+# return at once.
 
 cdef dict EXTENSIONS = {
     "bfloat16": CAI_EXT_BFLOAT16,
@@ -16,7 +16,7 @@ cdef dict EXTENSIONS = {
     "float8_e8m0fnu": CAI_EXT_FLOAT8_E8M0FNU,
 }
 
-# Kinds for copies that are to be as their source.
+# The kinds for copies that keep the kind of their source.
 cdef dict KINDS_ALIKE = {
     CAI_DEVICE_CUDA_HOST: "pinned", CAI_DEVICE_CUDA_MANAGED: "managed_global"}
 
@@ -65,7 +65,7 @@ cdef tuple structured(numpy, dtype, cai_array *out):
     cdef const cai_array *fields
     try:
         dtype.base.descr
-    except ValueError as problem:  # overlapping fields, or others that no descr can say
+    except ValueError as problem:  # overlapping fields, or others that no descr can express
         raise UseError(f"descr: {problem}") from None
     sample = asarray(numpy.empty((0,), dtype))
     fields = array_handle(sample)

@@ -10,7 +10,7 @@ waits that are missing. Run a test on it with its pytest marker ``simcuda``, or 
 NumPy is needed here, and pytest for `conformance_cases`; CUDA is not.
 """
 
-# Loaded at first use: not everybody who imports this has NumPy.
+# Loaded at first use: not every user has NumPy.
 _HOME = {
     "Case": "libcai.testing._cases",
     "ConsumerCase": "libcai.testing._consumer",

@@ -343,7 +343,7 @@ def _compare(got, expected):
     if got.shape != expected.shape:
         yield f"expected the shape {expected.shape}, got {got.shape}"
     elif got.dtype != expected.dtype and not (
-        expected.dtype.names and got.dtype == f"V{expected.itemsize}"  # descr is not for everybody
+        expected.dtype.names and got.dtype == f"V{expected.itemsize}"  # not all read descr
     ):
         yield f"expected the type {expected.dtype}, got {got.dtype}"
     elif got.tobytes() != expected.tobytes():

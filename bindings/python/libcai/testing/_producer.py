@@ -10,7 +10,7 @@ from libcai.testing import _driver
 
 __all__ = ["check_producer"]
 
-# An array in more pieces than this is read in so many of them, evenly spread.
+# An array with more pieces than this is read in this many of them, evenly spread.
 MOST_COPIES = 10_000
 
 

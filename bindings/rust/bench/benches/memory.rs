@@ -42,7 +42,7 @@ fn handles(c: &mut Criterion, name: &str, device: Device, kind: MemoryKind) {
 /// A manager of one block, so that the way to it is all there is to measure.
 struct Same(Block);
 
-// SAFETY: the block is there as long as the manager; nobody uses what it gives.
+// SAFETY: the block is there as long as the manager; nobody uses what it allocates.
 unsafe impl MemoryManager for Same {
     const NAME: &'static std::ffi::CStr = c"same";
 
@@ -65,7 +65,7 @@ fn managers(c: &mut Criterion) {
     let mut group = c.benchmark_group("a manager");
     for (name, manager) in [("C", &by_c), ("Rust", &by_rust)] {
         group.bench_function(name, |b| {
-            // SAFETY: the CPU's stream; what is given is taken back.
+            // SAFETY: the CPU's stream; what is allocated is freed.
             b.iter(|| unsafe {
                 let block = manager.alloc(SIZE, 64, MemoryKind::Default, 0).expect("a block");
                 manager.free(black_box(&block), MemoryKind::Default, 0).expect("a free");
@@ -112,7 +112,7 @@ mod plain {
         out: *mut sys::cai_block,
         _: Error,
     ) -> Status {
-        // SAFETY: manager() gave the block; the output can be written.
+        // SAFETY: manager() made the block; the output can be written.
         unsafe { out.write(*this.cast()) };
         sys::CAI_OK
     }
@@ -122,7 +122,7 @@ mod plain {
     }
 
     pub fn manager(block: Block) -> Manager {
-        // SAFETY: zeros are no functions.
+        // SAFETY: all zeros is a valid table without functions.
         let mut table: sys::cai_manager_table = unsafe { std::mem::zeroed() };
         table.struct_size = size_of::<sys::cai_manager_table>() as u32;
         table.version = sys::CAI_MANAGER_VERSION;
@@ -134,7 +134,7 @@ mod plain {
         table.memalloc = Some(memalloc);
         table.memfree = Some(memfree);
         let (table, block) = (Box::leak(Box::new(table)), Box::leak(Box::new(block.to_raw())));
-        // SAFETY: table and block stay; the params are what create() takes.
+        // SAFETY: table and block stay; the params are those of create().
         unsafe {
             let status = sys::cai_manager_register(table.name, table, ptr::null_mut());
             assert_eq!(status, sys::CAI_OK);

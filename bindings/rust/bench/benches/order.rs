@@ -13,7 +13,7 @@ fn array(pending: Pending) -> Array {
     let array = ArrayBuilder::new(0x7f00_0000_0000, DType::of::<f32>(), &[64])
         .device(DeviceType::Cuda, Some(0))
         .pending(pending);
-    // SAFETY: nobody queues work on the memory, which is none.
+    // SAFETY: nobody queues work on the memory, which does not exist.
     unsafe { array.own(()) }.expect("an array")
 }
 
@@ -75,7 +75,7 @@ fn uses(c: &mut Criterion) {
     });
     group.finish();
 
-    // No stream is pending: nothing is waited for, and nothing kept of a borrowed array.
+    // No stream is pending, so nothing is waited for, and nothing is kept of a borrowed array.
     let nothing = array(Pending::Nothing);
     let raw = sys::cai_array { owner: ptr::null_mut(), ..*nothing.borrow().as_raw() };
     // SAFETY: the struct stays as it is.

@@ -28,7 +28,7 @@ pub fn build(root: &Path) -> Result<Library, String> {
         .std("c++20")
         .includes([&include, &src])
         .files(sources.map(|source| src.join(source)))
-        // Nothing of the inside may meet another copy of libcai in the program.
+        // No internal symbol may clash with another copy of libcai in the program.
         .flag("-fvisibility=hidden")
         .warnings(false)
         .try_compile("cai")
@@ -42,7 +42,7 @@ pub fn build(root: &Path) -> Result<Library, String> {
         .cpp(true)
         .cpp_link_stdlib(None)
         .file("build/stay.cpp")
-        .link_lib_modifier("+whole-archive") // nobody calls what is in it
+        .link_lib_modifier("+whole-archive") // nobody calls its functions
         .try_compile("cai_stay")
         .map_err(|error| error.to_string())?;
     // Libraries of their own before glibc 2.34.

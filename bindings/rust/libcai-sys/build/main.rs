@@ -40,7 +40,7 @@ fn main() {
 }
 
 fn find() -> Result<Library, String> {
-    // Who names a folder wants that one or none.
+    // A caller that names a folder wants only the library in it.
     if let Some(prefix) = env::var_os("LIBCAI_DIR") {
         return installed::in_prefix(Path::new(&prefix))
             .map_err(|why| format!("LIBCAI_DIR: {why}"));

@@ -23,7 +23,7 @@ pub fn by_pkg_config() -> Result<Library, String> {
     installed::link(variable("includedir")?, variable("libdir")?)
 }
 
-/// In the Python package, which the environment's `libcai` or else its python3 tells of.
+/// In the Python package, which the environment's `libcai` or else its python3 names.
 pub fn in_wheel() -> Result<Library, String> {
     println!("cargo::rerun-if-env-changed=VIRTUAL_ENV");
     let ask = |program: &str, arguments: &[&str]| -> Result<Library, String> {

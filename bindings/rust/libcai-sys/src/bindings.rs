@@ -67,9 +67,9 @@ pub const CAI_ERR_CAPTURE: cai_status = -12;
 pub const CAI_ERR_DEVICE: cai_status = -13;
 /// the array reaches outside its allocation
 pub const CAI_ERR_BOUNDS: cai_status = -14;
-/// the arrays' streams admit no such order
+/// the arrays' streams allow no such order
 pub const CAI_ERR_ORDER: cai_status = -15;
-/// the state admits no such call: freed, reset or left already, or in
+/// the state allows no such call: freed, reset or left already, or in
 /// a forked child
 pub const CAI_ERR_STATE: cai_status = -16;
 pub const CAI_ENTRY_NONE: i32 = 0;
@@ -1593,10 +1593,11 @@ functions! {
     /// [`CAI_OK`]; [`CAI_ERR_EXPORT`] if a dict cannot express the array: an event, a stream in
     /// version 2, a device that is neither CPU nor CUDA, another thread's stream 2, and NONE
     /// where the owner has kept uses or was told of a stream, or another import of the memory
-    /// has (publish it);
-    /// [`CAI_ERR_STORAGE`]; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_VALUE`] and
-    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; where the stream has to
-    /// wait, as [`cai_array_publish()`]. The text, "Python Interface Specification". Since 0.1.
+    /// has (publish it); [`CAI_ERR_STORAGE`]; [`CAI_ERR_STATE`] if the memory was freed;
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; where the
+    /// stream has to wait, as [`cai_array_publish()`].
+    ///
+    /// The text, "Python Interface Specification". Since 0.1.
     pub fn cai_interface_write(
         array: *const cai_array,
         version: u32,
@@ -1775,13 +1776,14 @@ functions! {
     /// stream 0, and for an array that came with an event and whose owner keeps no uses, since
     /// no end is possible (except with [`CAI_ORDER_HOST`], and with [`CAI_ORDER_BEGIN`], after which
     /// [`cai_array_release_on()`] is required); [`CAI_ERR_VALUE`] for a write to a read-only array;
-    /// [`CAI_ERR_VALUE`] and
-    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_STATE`] if the memory was freed;
-    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
-    /// current, for 2 (entry stream) if a green context is current, which has no stream 2, and
-    /// for an environment variable with an invalid value. [`cai_error.index`](cai_error::index) is the array, or -1
-    /// for the consumer's stream. The driver is neither needed nor loaded if no array needs
-    /// order, before or after the work. The text, "Synchronization". Since 0.1.
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_STATE`] if the memory
+    /// was freed; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no
+    /// context is current, for 2 (entry stream) if a green context is current, which has no
+    /// stream 2, and for an environment variable with an invalid value. [`cai_error.index`](cai_error::index) is the
+    /// array, or -1 for the consumer's stream. The driver is neither needed nor loaded if no
+    /// array needs order, before or after the work.
+    ///
+    /// The text, "Synchronization". Since 0.1.
     pub fn cai_use_begin(
         use_: *mut cai_use,
         arrays: *const *const cai_array,
@@ -2259,8 +2261,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for another format, children, a dictionary, and a bitmap
-    /// that begins within a byte (offset no multiple of 8; entry mask); [`CAI_ERR_DEVICE`] for a device
-    /// that is neither CPU nor CUDA; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_MEMORY`];
+    /// that begins within a byte (offset no multiple of 8; entry mask); [`CAI_ERR_DEVICE`] for a
+    /// device that is neither CPU nor CUDA; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_MEMORY`];
     /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -2300,7 +2302,7 @@ functions! {
         column: *mut ArrowDeviceArray,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Reads a tensor for a read-only use. A [`DLTensor`] does not tell whether it may be written, so the
+    /// Reads a tensor for a read-only use. A [`DLTensor`] does not say whether it may be written, so the
     /// array is marked read-only.
     ///
     /// # Arguments
@@ -2396,8 +2398,7 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a tensor cannot express the array: a mask, a
     /// foreign byte order, a type that DLPack lacks, strides that are no multiple of the item
-    /// size;
-    /// [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`];
+    /// size; [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`];
     /// [`CAI_ERR_ARGUMENT`], also for a borrowed array and for stream 0; [`CAI_ERR_VALUE`] and
     /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as [`cai_array_locate()`] and
     /// [`cai_array_publish()`].

@@ -67,8 +67,8 @@ const CRITICAL: u32 = 0xFFFF_0000;
 /// `array` is NULL, or its first 16 bytes can be read and its owner, if any, is alive.
 #[inline]
 pub unsafe extern "C" fn cai_array_retain(array: *const cai_array) {
-    // No references are made: others may use the owner meanwhile, and hold less of either struct.
-    // SAFETY: the caller's word.
+    // No references are made: others may use the owner meanwhile, and know less of either struct.
+    // SAFETY: the caller guarantees it.
     unsafe {
         if !array.is_null() && !(*array).owner.is_null() {
             let owner = (*array).owner;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn cai_array_retain(array: *const cai_array) {
 /// As [`cai_array_retain`]; and the caller has a holder to give.
 #[inline]
 pub unsafe extern "C" fn cai_array_release(array: *const cai_array) {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe {
         if !array.is_null() && !(*array).owner.is_null() {
             let owner = (*array).owner;
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn cai_array_release(array: *const cai_array) {
 /// `array` is NULL, or its first 16 bytes can be read.
 #[inline]
 pub unsafe extern "C" fn cai_array_refuses(array: *const cai_array, understood: u32) -> u32 {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe {
         if array.is_null() || (*array).abi_major != CAI_ABI_MAJOR {
             return CRITICAL;

@@ -1239,7 +1239,7 @@ functions! {
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Tells whether kernels on a device can be given access to another device's memory. A device can
+    /// Reports whether kernels on a device can be given access to another device's memory. A device can
     /// access its own memory; a GPU and the CPU cannot access each other's.
     ///
     /// # Arguments
@@ -1446,7 +1446,7 @@ functions! {
     /// [`cai_stream_enqueue()`], which then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`],
     /// [`cai_stream_follow()`], [`cai_event_wait()`], or, on the CPU, [`cai_event_record()`]. If there is no such
     /// call, the failure goes to the hook of [`cai_on_failure()`]. On a CPU stream the failure also drops
-    /// all work queued behind it (`done` is still called).
+    /// all work queued after it (`done` is still called).
     ///
     /// # Arguments
     ///
@@ -1460,8 +1460,8 @@ functions! {
     ///
     /// [`CAI_OK`]; the failure of earlier work; the failure of `work` if it ran at once (the
     /// context is the caller's then, too); [`CAI_ERR_CAPTURE`] if `done` is given and the stream is
-    /// being captured; [`CAI_ERR_STATE`] after a reset;
-    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// being captured; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_stream_enqueue(
@@ -1493,7 +1493,7 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Tells whether work is pending on a stream.
+    /// Reports whether work is pending on a stream.
     ///
     /// # Arguments
     ///
@@ -1527,8 +1527,7 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] where a capture allows no such order; the failure of earlier
     /// work on either; [`CAI_ERR_STATE`] after a reset, and where a CPU stream would wait for
-    /// itself; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
-    /// [`CAI_ERR_ARGUMENT`].
+    /// itself; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_stream_follow(
@@ -1624,7 +1623,7 @@ functions! {
     /// Returns the CUevent, as in arrays of [`CAI_STREAM_EVENT`]; 0 for a CPU event, and for NULL. Since
     /// 0.1.
     pub fn cai_event_value(event: *const cai_event) -> u64;
-    /// Records the event behind the work queued on a stream so far. Work that waits for an earlier
+    /// Records the event after the work queued on a stream so far. Work that waits for an earlier
     /// record of the event still waits for that.
     ///
     /// # Arguments
@@ -1661,7 +1660,7 @@ functions! {
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Tells whether work before the event is pending.
+    /// Reports whether work before the event is pending.
     ///
     /// # Arguments
     ///
@@ -1699,8 +1698,7 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_STATE`] if one was not recorded or is not complete, and after a reset;
     /// [`CAI_ERR_DEVICE`] if their devices differ; [`CAI_ERR_VALUE`] if one was made without
-    /// [`CAI_EVENT_TIMING`];
-    /// [`CAI_ERR_CAPTURE`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_EVENT_TIMING`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_event_elapsed(
@@ -1786,7 +1784,9 @@ functions! {
     /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for an unknown name, a library that cannot be loaded, a missing
     /// symbol, invalid params, and an upstream manager that is missing or of another device;
     /// [`CAI_ERR_VERSION`]; [`CAI_ERR_UNSUPPORTED`] if the device does not have that memory; the
-    /// status of `create`; the rest as [`cai_device_set_current()`]. Since 0.1.
+    /// status of `create`; the rest as [`cai_device_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_create(
         name: *const ::core::ffi::c_char,
         params: *const ::core::ffi::c_void,
@@ -2146,9 +2146,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if the memory is another device's, or of another kind;
-    /// [`CAI_ERR_BOUNDS`];
-    /// [`CAI_ERR_VALUE`] for address 0 with a size, for an unknown kind, and for CUDA_ARRAY;
-    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_DRIVER`] for GPUs.
+    /// [`CAI_ERR_BOUNDS`]; [`CAI_ERR_VALUE`] for address 0 with a size, for an unknown kind, and for
+    /// CUDA_ARRAY; [`CAI_ERR_CUDA`]; [`CAI_ERR_DRIVER`] for GPUs.
     ///
     /// Since 0.1.
     pub fn cai_memory_validate(
@@ -2171,8 +2170,7 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_UNSUPPORTED`] for a
     /// view; [`CAI_ERR_CAPTURE`] if the old stream is being captured; [`CAI_ERR_CUDA`];
-    /// [`CAI_ERR_MEMORY`];
-    /// [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_set_stream(
@@ -2211,16 +2209,16 @@ functions! {
     /// - `offset`: bytes from the beginning of the memory to the first element
     /// - `dtype`: of an element
     /// - `shape`: `ndim` extents, elements; may be NULL if ndim is 0
-    /// - `strides`: `ndim` strides, bytes; NULL: C order, with the pitch for the last but one axis of
+    /// - `strides`: `ndim` strides, bytes; NULL: C order, with the pitch for the next to last axis of
     ///   pitched memory
     /// - `out`: owned; release it with [`cai_array_release()`](crate::cai_array_release)
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_BOUNDS`] if the array leaves the memory; [`CAI_ERR_UNSUPPORTED`] for a CUDA
-    /// array;
-    /// [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_VALUE`] as [`cai_array_validate()`]; [`CAI_ERR_ORDER`] if
-    /// arrays of it came with another thread's stream 2; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// array; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_VALUE`] as [`cai_array_validate()`];
+    /// [`CAI_ERR_ORDER`] if arrays of it came with another thread's stream 2; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_array(
@@ -2265,7 +2263,7 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Makes an uninitialised array like `like` in new memory, in C order. If `like` has a mask, the
-    /// array gets a mask of the mask's dtype and shape (also if it broadcasts), behind the elements. An
+    /// array gets a mask of the mask's dtype and shape (also if it broadcasts), after the elements. An
     /// axis of stride 0 is not repeated: each element has its own place. [`cai_array_copy()`] then copies
     /// elements and mask.
     ///
@@ -2509,7 +2507,8 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_STATE`] for an end without a beginning; the manager's status;
     /// [`CAI_ERR_VALUE`] for another value of `defer`; [`CAI_ERR_DEVICE`]; [`CAI_ERR_MEMORY`]; the rest
-    /// as [`cai_manager_of()`]. NBEP 7, defer_cleanup. Since 0.1.
+    /// as [`cai_manager_of()`].
+    /// NBEP 7, defer_cleanup. Since 0.1.
     pub fn cai_pending_defer(device: cai_device, defer: i32, error: *mut cai_error) -> cai_status;
     /// Makes a handle that another process can open. libcai does not order work between processes: wait
     /// for the work on the memory, then tell the other process by a message.
@@ -2552,8 +2551,8 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_STATE`] for a handle of this process, or of a process that has ended;
     /// [`CAI_ERR_DEVICE`] if this process does not see the device, or, for DIRECT, `device` cannot
-    /// access it;
-    /// [`CAI_ERR_VALUE`] for an invalid handle; [`CAI_ERR_CUDA`]; the rest as [`cai_memory_alloc()`].
+    /// access it; [`CAI_ERR_VALUE`] for an invalid handle; [`CAI_ERR_CUDA`]; the rest as
+    /// [`cai_memory_alloc()`].
     /// NBEP 7, IpcHandle.open. Since 0.1.
     pub fn cai_memory_open(
         handle: *const cai_ipc_handle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An array of somebody else's in a program of cudarc's, and the result given on.
+//! Another library's array in a cudarc program, and the result handed on.
 //!
 //! The array comes as C functions and Python's protocols give it: an owned `cai_array`, on a stream
 //! of its producer's, who goes on without waiting for anybody. Run it on a GPU, or without one:

@@ -91,7 +91,7 @@ pub struct Array {
 }
 
 // SAFETY: an array is never changed once a second party has seen it, and any thread may read,
-// retain and release it: cai.h, "Threads". Who owns it has promised so: `from_raw`, `own`.
+// retain and release it: cai.h, "Threads". Its maker has promised so: `from_raw`, `own`.
 unsafe impl Send for Array {}
 // SAFETY: likewise.
 unsafe impl Sync for Array {}
@@ -387,7 +387,7 @@ impl<'a> ArrayRef<'a> {
     /// [`Error::Unsupported`] for a mask of bits, unless all elements stay the same;
     /// [`Error::Memory`].
     pub fn slice(self, items: &[Index]) -> Result<Array> {
-        // SAFETY: an Index is a cai_slice, and there are as many as it is told.
+        // SAFETY: an Index is a cai_slice, and the count is correct.
         self.made(|array, out, error| unsafe {
             sys::cai_array_slice(array, items.as_ptr().cast(), count(items), out, error)
         })
@@ -400,7 +400,7 @@ impl<'a> ArrayRef<'a> {
     /// [`Error::Layout`] if the strides would need a copy; [`Error::Argument`] if the number of
     /// elements differs; else as [`slice()`](Self::slice).
     pub fn reshape(self, shape: &[i64]) -> Result<Array> {
-        // SAFETY: there are as many extents as it is told.
+        // SAFETY: the number of extents is correct.
         self.made(|array, out, error| unsafe {
             sys::cai_array_reshape(array, shape.as_ptr(), count(shape), out, error)
         })
@@ -440,7 +440,7 @@ impl<'a> ArrayRef<'a> {
     /// # Errors
     /// [`Error::Argument`] if the shapes do not agree; else as [`slice()`](Self::slice).
     pub fn broadcast(self, shape: &[i64]) -> Result<Array> {
-        // SAFETY: there are as many extents as it is told.
+        // SAFETY: the number of extents is correct.
         self.made(|array, out, error| unsafe {
             sys::cai_array_broadcast(array, shape.as_ptr(), count(shape), out, error)
         })

@@ -40,8 +40,8 @@ unsafe impl<S: AsStream> AsStream for &S {
     }
 }
 
-// SAFETY: the holder keeps the stream. The number of a default stream is said in the context that
-// it belongs to, and refused on a thread that it does not belong to.
+// SAFETY: the stream is kept alive. The number of a default stream is given in the context that it
+// belongs to, and rejected on a thread that it does not belong to.
 unsafe impl AsStream for Stream {
     /// Fails with [`Error::Argument`] for a stream of the CPU's, and with [`Error::State`] for another
     /// thread's stream 2.

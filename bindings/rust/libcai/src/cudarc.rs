@@ -66,8 +66,8 @@ fn number(stream: &CudaStream) -> Result<u64> {
     }
 }
 
-// SAFETY: the holder keeps the stream. The legacy one is said in the context that it belongs to; the
-// per-thread one, of which nothing tells whose it is, is refused.
+// SAFETY: the stream is kept alive. The legacy one is given in the context that it belongs to. The
+// per-thread one is rejected, since its thread is unknown.
 unsafe impl AsStream for Arc<CudaStream> {
     /// The stream's context is then current on the calling thread, as after any cudarc call. Fails
     /// with [`Error::Argument`] for cudarc's per-thread stream.
@@ -139,7 +139,7 @@ impl<'a, V> InUse<'a, V> {
             return SyncOnDrop::Record(None);
         }
         if stream.join(&self.stream).is_err() {
-            // Then the host waits. Should that fail, too, cudarc tells by its next call.
+            // Then the host waits. If that fails, too, cudarc reports it by its next call.
             stream.context().record_err(self.stream.synchronize());
         }
         SyncOnDrop::sync_stream(stream)
@@ -352,7 +352,7 @@ impl<T> Drop for Owned<T> {
         // SAFETY: it is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.0) };
         if let Ok(before) = before {
-            // SAFETY: it was current. Should it have ended with the slice, none is.
+            // SAFETY: it was current. If it ended with the slice, no context is current.
             let _ = unsafe { result::ctx::set_current(before.unwrap_or(ptr::null_mut())) };
         }
     }
@@ -430,7 +430,7 @@ pub unsafe fn wrap_stream(context: &Arc<CudaContext>, stream: u64) -> Result<Arc
     }
     let raw = stream as CUstream;
     let mut of = ptr::null_mut();
-    // SAFETY: the caller's word; the output can be written.
+    // SAFETY: the caller guarantees the rest; the output can be written.
     unsafe { cuStreamGetCtx(raw, &mut of) }.result()?;
     if of != context.cu_ctx() {
         let message = format!("stream {stream:#x} is not of cudarc's context");

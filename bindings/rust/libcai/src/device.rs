@@ -181,7 +181,7 @@ impl Device {
         let mut text: Vec<c_char> = vec![0; length as usize + 1]; // and the NUL
         call(|error| {
             let size = text.len() as u64;
-            // SAFETY: so many bytes can be written.
+            // SAFETY: that many bytes can be written.
             unsafe { sys::cai_device_summary(raw, text.as_mut_ptr(), size, &mut length, error) }
         })?;
         Ok(self::text(&text))
@@ -254,7 +254,7 @@ impl Device {
     /// As [`Device::reset`]; [`Error::Cuda`] for the reset itself.
     pub unsafe fn reset_context(self) -> Result<()> {
         call(|error| {
-            // SAFETY: the caller's word; the error can be written.
+            // SAFETY: the caller guarantees the rest; the error can be written.
             unsafe { sys::cai_device_reset(self.to_raw(), sys::CAI_RESET_CONTEXT, error) }
         })
     }

@@ -82,8 +82,8 @@ pub struct ManagedTensor<F: Form> {
     raw: NonNull<F>,
 }
 
-// SAFETY: `from_raw` has the word that the deleter may run on any thread; until then the tensor is
-// only read.
+// SAFETY: the caller of `from_raw` guarantees that the deleter may run on any thread; until then
+// the tensor is only read.
 unsafe impl<F: Form> Send for ManagedTensor<F> {}
 // SAFETY: likewise.
 unsafe impl<F: Form> Sync for ManagedTensor<F> {}
@@ -229,7 +229,7 @@ pub unsafe fn read<R>(
 ) -> Result<R> {
     let mut strides = [0; sys::CAI_MAX_NDIM as usize];
     let stream = stream.unwrap_or(NO_STREAM);
-    // SAFETY: the caller's word; there is room for all the strides that a tensor may have.
+    // SAFETY: the caller guarantees the rest; there is room for all strides of a tensor.
     let array = ask(|out, error| unsafe {
         sys::cai_dlpack_read(tensor, stream, strides.as_mut_ptr(), out, error)
     })?;

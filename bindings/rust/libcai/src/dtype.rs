@@ -239,7 +239,7 @@ impl FromStr for DType {
     /// # Errors
     /// [`Error::Value`], of entry typestr.
     fn from_str(typestr: &str) -> Result<Self> {
-        // SAFETY: the bytes are as many as it is told.
+        // SAFETY: the number of bytes is correct.
         let raw = ask(|out, error| unsafe {
             sys::cai_dtype_parse(typestr.as_ptr().cast(), typestr.len() as u64, out, error)
         })?;

@@ -9,7 +9,7 @@ use crate::sys;
 /// An entry of the interface, by the dict's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs)] // the dict's own words
+#[allow(missing_docs)] // the names of the dict's entries
 pub enum Entry {
     /// The dict as a whole.
     Interface,
@@ -174,9 +174,9 @@ errors! {
     Device = CAI_ERR_DEVICE,
     /// The array reaches outside its allocation.
     Bounds = CAI_ERR_BOUNDS,
-    /// The arrays' streams admit no such order.
+    /// The arrays' streams allow no such order.
     Order = CAI_ERR_ORDER,
-    /// The state admits no such call: freed, reset or left already.
+    /// The state allows no such call: freed, reset or left already.
     State = CAI_ERR_STATE,
 }
 

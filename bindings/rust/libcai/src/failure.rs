@@ -161,7 +161,7 @@ pub(crate) fn give<T: Send + 'static, R>(
 ) -> Result<R, Failed<T>> {
     let context = Box::into_raw(Box::new(owner));
     take(Some(end::<T>), context.cast()).map_err(|error| {
-        // SAFETY: what failed has not kept the context, which came from a box above.
+        // SAFETY: a call that fails has not kept the context, which came from a box above.
         Failed { error, value: *unsafe { Box::from_raw(context) } }
     })
 }

@@ -301,7 +301,7 @@ impl Described {
     /// # Panics
     /// Never: what was read is valid.
     pub unsafe fn borrow(&self) -> ArrayRef<'_> {
-        // SAFETY: the storage lives as long as this does; the rest is the caller's word.
+        // SAFETY: the storage lives as long as this does; the caller guarantees the rest.
         unsafe { ArrayRef::from_raw(&self.array) }.expect("what was read is valid")
     }
 }

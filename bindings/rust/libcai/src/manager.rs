@@ -150,7 +150,7 @@ impl Manager {
         let name = c_text(name)?;
         let upstream = upstream.map_or(ptr::null_mut(), Self::as_ptr);
         let device = device.to_raw();
-        // SAFETY: the upstream manager is held; the caller's word; the outputs can be written.
+        // SAFETY: upstream is held, and the outputs can be written; the caller guarantees the rest.
         ask(|out, error| unsafe {
             sys::cai_manager_create(name.as_ptr(), params, device, upstream, out, error)
         })
@@ -210,7 +210,7 @@ impl Manager {
 
     /// Its name: "default", or the name of its table.
     pub fn name(&self) -> &str {
-        // SAFETY: the manager is held, and its name stays for ever.
+        // SAFETY: the manager is held, and its name is never freed.
         let name = unsafe { CStr::from_ptr(sys::cai_manager_name(self.as_ptr())) };
         name.to_str().unwrap_or_default()
     }
@@ -268,7 +268,7 @@ impl Manager {
         stream: u64,
     ) -> Result<Block> {
         let kind = kind.to_raw();
-        // SAFETY: the manager is held; the caller's word; the outputs can be written.
+        // SAFETY: the manager is held; the caller guarantees the rest; the outputs can be written.
         ask(|out, error| unsafe {
             sys::cai_manager_alloc(self.as_ptr(), size, align, kind, stream, out, error)
         })
@@ -286,7 +286,7 @@ impl Manager {
     /// freed; the manager's error.
     pub unsafe fn free(&self, block: &Block, kind: MemoryKind, stream: u64) -> Result<()> {
         let (block, kind) = (block.to_raw(), kind.to_raw());
-        // SAFETY: the manager is held; the caller's word.
+        // SAFETY: the manager is held; the caller guarantees the rest.
         call(|error| unsafe { sys::cai_manager_free(self.as_ptr(), &block, kind, stream, error) })
     }
 

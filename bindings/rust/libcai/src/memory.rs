@@ -103,7 +103,7 @@ pub struct MemoryInfo {
 /// let mut bytes = vec![0_u8; 64].into_boxed_slice();
 /// let address = bytes.as_mut_ptr() as u64;
 /// let foreign = Foreign { host: address, ..Foreign::new(Device::Cpu, MemoryKind::Host, address, 64) };
-/// // SAFETY: the box has so many bytes, and no other code has it.
+/// // SAFETY: the box has that many bytes, and no other code has it.
 /// let memory = unsafe { Memory::wrap(&foreign, bytes) }?;
 /// assert!(memory.describe()?.is_foreign);
 /// # Ok::<(), libcai::Error>(())
@@ -218,7 +218,7 @@ impl Memory {
         let (kind, flags) = (kind.to_raw(), flags.to_raw());
         keep(owner, |release, context, out, error| {
             let (device, host, size) = (device.to_raw(), host.cast(), size as u64);
-            // SAFETY: the caller's word; the outputs can be written.
+            // SAFETY: the caller guarantees the rest; the outputs can be written.
             unsafe {
                 sys::cai_memory_pin(device, host, size, kind, flags, release, context, out, error)
             }
@@ -246,7 +246,7 @@ impl Memory {
         raw.size = foreign.size;
         (raw.row, raw.pitch, raw.rows) = foreign.rows;
         keep(owner, |release, context, out, error| {
-            // SAFETY: the caller's word; the outputs can be written.
+            // SAFETY: the caller guarantees the rest; the outputs can be written.
             unsafe { sys::cai_memory_wrap(&raw, release, context, out, error) }
         })
     }
@@ -455,7 +455,7 @@ impl Memory {
     /// [`Error::State`] if it was freed already; [`Error::Unsupported`] for a view; the manager's
     /// error, after which the memory counts as freed.
     pub unsafe fn free(&self) -> Result<()> {
-        // SAFETY: the memory is held; the caller's word.
+        // SAFETY: the memory is held; the caller guarantees the rest.
         call(|error| unsafe { sys::cai_memory_free(self.as_ptr(), error) })
     }
 

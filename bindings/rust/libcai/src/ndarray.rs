@@ -36,7 +36,7 @@ impl Array {
         T: Element,
         D: Dimension + 'static,
     {
-        // ndarray's numbers fit in an isize, and so do their products, but of steps that lead nowhere.
+        // ndarray's numbers fit in an isize, and so do their products, except of unused strides.
         let shape: Vec<_> = array.shape().iter().map(|&extent| extent as i64).collect();
         let in_bytes = |&step: &isize| (step as i64).saturating_mul(size_of::<T>() as i64);
         let strides: Vec<_> = array.strides().iter().map(in_bytes).collect();
@@ -72,7 +72,7 @@ impl<'a, T: Element> View<'a, T> {
     pub unsafe fn as_ndarray(self) -> Result<ArrayViewD<'a, T>> {
         let layout = Layout::of(self)?;
         let start = ptr::with_exposed_provenance(layout.start);
-        // SAFETY: aligned and in range, as the array was judged; the rest is the caller's word.
+        // SAFETY: aligned and in range, as the array was judged; the caller guarantees the rest.
         let mut array = unsafe { ArrayViewD::from_shape_ptr(layout.shape(), start) };
         for axis in layout.backward {
             array.invert_axis(axis);
@@ -137,7 +137,7 @@ impl Layout {
         };
         for (axis, (&extent, &stride)) in view.shape().iter().zip(view.strides()).enumerate() {
             if extent <= 1 || view.is_empty() {
-                layout.steps.push(0); // leads nowhere
+                layout.steps.push(0); // never used
                 continue;
             }
             if stride % itemsize != 0 {
@@ -156,7 +156,7 @@ impl Layout {
     fn shape(&self) -> StrideShape<IxDyn> {
         let extents = IxDyn(&self.extents);
         match self.extents.contains(&0) {
-            true => extents.into(), // ndarray looks at steps that nobody takes
+            true => extents.into(), // ndarray checks strides that are never used, too
             false => extents.strides(IxDyn(&self.steps)),
         }
     }

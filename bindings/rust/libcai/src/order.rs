@@ -255,7 +255,7 @@ impl Array {
         });
         match released {
             Ok(()) => {
-                std::mem::forget(self); // the library has taken the holder
+                std::mem::forget(self); // the library has taken the reference
                 Ok(())
             }
             Err(error) => Err(Failed { error, value: self }),

@@ -149,7 +149,7 @@ impl<'a> ArrayBuilder<'a> {
         })?;
         let mut fields = RawFields::default();
         let descr = fields.add(self.descr)?;
-        // A mask's owner could only be this array's, which is yet to be made.
+        // A mask's owner could only be this array's, which does not exist yet.
         let mask =
             self.mask.map(|mask| sys::cai_array { owner: ptr::null_mut(), ..*mask.as_raw() });
         let (stream_kind, stream) = self.pending.to_raw();

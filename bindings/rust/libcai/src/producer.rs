@@ -37,7 +37,7 @@ impl Array {
     pub unsafe fn publish(&self, streams: &[u64], target: u64) -> Result<Self> {
         let count = i32::try_from(streams.len()).map_err(|_| too_many("streams", streams.len()))?;
         self.borrow().made(|array, out, error| {
-            // SAFETY: the array is owned, the output can be written; the caller's word for the
+            // SAFETY: the array is owned, the output can be written; the caller guarantees the
             // streams.
             unsafe { sys::cai_array_publish(array, streams.as_ptr(), count, target, out, error) }
         })

@@ -27,7 +27,7 @@ use crate::sys;
 #[derive(Debug)]
 pub struct Stream {
     raw: NonNull<sys::cai_stream>,
-    value: u64, // which never changes, and is asked for by each use
+    value: u64, // never changes, and each use needs it
 }
 
 // SAFETY: handles are counted, and every function of them may be called from any thread: cai.h,
@@ -157,7 +157,7 @@ impl Stream {
     pub unsafe fn wrap(device: Device, value: u64) -> Result<Self> {
         ask(|out, error| {
             let nothing = std::ptr::null_mut();
-            // SAFETY: the caller's word; the outputs can be written.
+            // SAFETY: the caller guarantees the rest; the outputs can be written.
             unsafe { sys::cai_stream_wrap(device.to_raw(), value, None, nothing, out, error) }
         })
         .map(Self::adopt)
@@ -177,7 +177,7 @@ impl Stream {
         owner: T,
     ) -> Result<Self, Failed<T>> {
         failure::give(owner, |release, context| {
-            // SAFETY: the caller's word; the outputs can be written.
+            // SAFETY: the caller guarantees the rest; the outputs can be written.
             ask(|out, error| unsafe {
                 sys::cai_stream_wrap(device.to_raw(), value, release, context, out, error)
             })

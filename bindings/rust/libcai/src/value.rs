@@ -95,7 +95,7 @@ fn level_above<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> O
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Items<'a> {
-    values: Vec<Value<'a>>, // none if they went
+    values: Vec<Value<'a>>, // none if they were dropped
     length: u32,
     levels: usize,
 }
@@ -232,7 +232,7 @@ impl RawValues {
     fn add_items(&mut self, form: u8, items: &Items<'_>) -> sys::cai_value {
         let all = sys::cai_value { length: items.length, ..of_form(form) };
         if items.is_empty() {
-            return all; // NULL: there are none, or they went
+            return all; // NULL: there are none, or they were dropped
         }
         let raw = items.iter().map(|item| self.add(item)).collect();
         self.items.push(raw);

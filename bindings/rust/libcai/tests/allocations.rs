@@ -17,7 +17,7 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { System.alloc(layout) }
     }
 

@@ -324,7 +324,7 @@ pairs! {
         };
         let tensor = tensor.unwrap();
         let taken = driver().take(tensor.as_raw().dl_tensor.data as u64, ours.value());
-        // Whoever comes later waits for the consumer, of whom the array's own stream knows nothing.
+        // A later use waits for the consumer, which the array's own stream does not know.
         let writing = Use::begin(&theirs, [&array], Options::write());
         driver().fill(address, 9, theirs.value());
         writing.unwrap().try_end().unwrap();

@@ -108,7 +108,7 @@ unsafe fn tell(told: *mut sys::cai_error, body: impl FnOnce(&mut Held) -> Result
         *to = from as c_char;
     }
     let status = failure.status();
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe { told.write(sys::cai_error { status, native: 0, entry: -1, index: -1, message }) };
     status
 }

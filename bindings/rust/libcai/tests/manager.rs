@@ -404,7 +404,7 @@ unsafe impl<const SHARES: bool> MemoryManager for Full<SHARES> {
 
 impl<const SHARES: bool> Drop for Full<SHARES> {
     fn drop(&mut self) {
-        let _ = &self.gone; // goes after this, even if it panics
+        let _ = &self.gone; // dropped after this, even after a panic
         self.enter("drop").unwrap_or(());
     }
 }
@@ -531,7 +531,7 @@ impl Heap {
     }
 }
 
-// SAFETY: blocks are the heap's; what is said of them too little, or not aligned, is less than that.
+// SAFETY: blocks are the heap's; invalid ones are smaller than the allocation, or not aligned.
 unsafe impl MemoryManager for Heap {
     const NAME: &'static CStr = c"heap";
 
@@ -649,7 +649,7 @@ fn a_name_is_one_managers() {
     macro_rules! named {
         ($($manager:ident = $name:literal),+) => {$(
             struct $manager(#[allow(dead_code)] Gone);
-            // SAFETY: it gives nothing.
+            // SAFETY: it allocates nothing.
             unsafe impl MemoryManager for $manager {
                 const NAME: &'static CStr = $name;
                 unsafe fn memalloc(&self, _: u64, _: u64, _: MemoryKind, _: u64) -> Result<Block> {

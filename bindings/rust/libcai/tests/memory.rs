@@ -160,7 +160,7 @@ fn arrays_like_others_keep_fields_and_mask() {
     let dtype: DType = "|V6".parse().unwrap();
     let at = |bytes: &'static [u8]| bytes.as_ptr().expose_provenance() as u64;
     let mask = ArrayBuilder::new(at(&VALID), u8::DTYPE, &row).device(DeviceType::Cpu, Some(0));
-    // SAFETY: both are for ever, and not to be written.
+    // SAFETY: both are static, and must not be written.
     let mask = unsafe { mask.readonly().own(()) }.unwrap();
     let given = ArrayBuilder::new(at(&ITEMS), dtype, &[2, 3]).device(DeviceType::Cpu, Some(0));
     let given = given.descr(&descr).mask(mask.borrow()).readonly();
@@ -179,7 +179,7 @@ fn arrays_like_others_keep_fields_and_mask() {
         copy(&made, &mut back, None).unwrap();
         memory::eval(&back).unwrap();
         let data: *const [u8; 36] = ptr::with_exposed_provenance(back.data() as usize);
-        // SAFETY: so many bytes, and nobody writes them.
+        // SAFETY: that many bytes, and nobody writes them.
         assert_eq!(unsafe { data.read() }, ITEMS);
 
         let whole = Request::on(device).bytes(64).unwrap();
@@ -273,7 +273,7 @@ fn owners_are_dropped_once_after_the_last_holder() {
     let mut host = vec![0_u8; 4096].into_boxed_slice();
     let address = host.as_mut_ptr();
     let owner = (host, Gone(&PINNED));
-    // SAFETY: the box has so many bytes, and nobody else has it.
+    // SAFETY: the box has that many bytes, and nobody else has it.
     let pinned = unsafe {
         Memory::pin_raw(gpu(), address, 4096, MemoryKind::Pinned, HostFlags::NONE, owner)
     };
@@ -332,7 +332,7 @@ fn memory_of_a_read_only_array_is_read_only() {
     let array = ArrayBuilder::new(READ_ONLY.as_ptr() as u64, u8::DTYPE, &[8])
         .device(DeviceType::Cpu, None)
         .readonly();
-    // SAFETY: the bytes stay for ever, and are only read.
+    // SAFETY: the bytes are static, and only read.
     let array = unsafe { array.own(()) }.unwrap();
     let (found, _) = Memory::of(&array).unwrap();
     assert!(found.describe().unwrap().is_readonly);
@@ -381,7 +381,7 @@ fn arrays_come_as_vectors() {
 
 #[test]
 fn no_vector_is_larger_than_memory() {
-    // An array of one element's bytes, by which memory that there is none of would be needed.
+    // An array of one element's bytes, for which there would not be enough memory.
     let one = Array::from_vec(vec![7_u64], &[1]).unwrap();
     let many = one.broadcast(&[1 << 46]).unwrap();
     let error = memory::to_vec::<u64>(&many).unwrap_err();

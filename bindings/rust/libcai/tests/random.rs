@@ -155,7 +155,7 @@ fn spoil(random: &mut Random, array: &mut sys::cai_array) {
         offset_of!(sys::cai_array, mask),
         offset_of!(sys::cai_array, descr),
     ];
-    // There are no more fields than that many, and no more dimensions than 64 are looked at.
+    // There are no more fields than that, and no more dimensions than 64 are read.
     let counts = [offset_of!(sys::cai_array, descr_count)];
     for _ in 0..random.below(4) {
         let at = random.below(size_of::<sys::cai_array>() as u64) as usize;
@@ -219,7 +219,7 @@ fn exercise(array: ArrayRef<'_>) -> usize {
     let owned = unsafe { array.own(()) }.unwrap();
     assert_eq!((owned.shape(), owned.strides()), (array.shape(), array.strides()));
     assert_eq!((owned.dtype(), owned.descr()), (array.dtype(), array.descr()));
-    // What is written reads as the same array; only bits cannot be read but as a mask.
+    // The written form reads as the same array. Bits can be read only as a mask.
     if let Ok(interface) = libcai::Interface::write(owned.borrow(), 3) {
         let read = interface.read(Strictness::Strict);
         assert_eq!(read.is_err(), owned.dtype().kind() == Kind::Bits, "{owned:?}: {read:?}");

@@ -26,7 +26,7 @@ static BLOCKS: AtomicI64 = AtomicI64::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BLOCKS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { System.alloc(layout) }
     }
 

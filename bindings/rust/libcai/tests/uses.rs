@@ -150,7 +150,7 @@ fn a_guard_that_goes_in_a_capture_leaves_the_array_to_libcai() {
     libcai::on_failure(None);
     assert_eq!(TOLD.load(Ordering::SeqCst), 1); // of the end
     while GONE.load(Ordering::SeqCst) == 0 {
-        libcai::drain(true).unwrap(); // the driver lets go of what a graph holds in its own time
+        libcai::drain(true).unwrap(); // the driver releases what a graph holds in its own time
     }
 }
 
@@ -187,7 +187,7 @@ fn each_array_is_judged_by_its_access() {
     let (x, y, two) = (readonly(driver().fresh()), readonly(driver().fresh()), stream());
     let z = array_of(driver().fresh(), Pending::Nothing, ());
     let arrays = [(&x, Access::Read), (&z, Access::Write), (&y, Access::Write)];
-    // What the options say of all is not asked.
+    // The access of the options is not used.
     let refused = Use::begin_each(&two, arrays, Options::read()).unwrap_err();
     assert!(matches!(refused, Error::Value(_)), "{refused}");
     assert_eq!(refused.detail().index(), Some(2), "{refused}");
@@ -232,7 +232,7 @@ fn guard_array_and_stream_go_in_any_order() {
     drop(reading);
     drop(x);
 
-    // Array, guard, stream, and array, stream, guard: a view's holder is another one's.
+    // Array, guard, stream, and array, stream, guard: a view holds a reference of its own.
     let (x, two) = made();
     let y = x.slice(&[]).unwrap();
     let reading = y.read_on(two.clone()).unwrap();
@@ -286,7 +286,7 @@ fn the_streams_of_arrays() {
     assert_eq!(libcai::same_stream(&[z]).unwrap(), None);
     assert_eq!(libcai::same_stream(&[]).unwrap(), None);
     assert_eq!(libcai::same_stream(&[x, z]).unwrap(), Some(one.value()));
-    // By now z may be in use there, and alone it has no stream that waits for that.
+    // z may now be in use there, and alone it has no stream that waits for that.
     assert!(matches!(libcai::same_stream(&[z]).unwrap_err(), Error::Order(_)));
     assert!(matches!(libcai::same_stream(&[x, y]).unwrap_err(), Error::Order(_)));
 }
@@ -325,7 +325,7 @@ fn a_graph_holds_what_is_released_in_its_capture() {
     libcai::drain(true).unwrap();
     assert_eq!(GONE.load(Ordering::SeqCst), 0);
     driver().drop_captured(&two);
-    // The driver lets go of it on a thread of its own.
+    // The driver releases it on a thread of its own.
     while GONE.load(Ordering::SeqCst) == 0 {
         libcai::drain(true).unwrap();
     }
@@ -368,7 +368,7 @@ alone! {
         assert!(matches!(refused, Error::Cuda(_)), "{refused}");
         assert!(two.synchronize().is_err() && two.is_busy().is_err());
         drop((one, two, x));
-        let _ = libcai::drain(true); // what libcai holds for the guards; the driver refuses all
+        let _ = libcai::drain(true); // for the guards' references; the driver fails all calls
         assert_eq!(GONE.load(Ordering::SeqCst), 1);
     }
 

@@ -64,10 +64,10 @@ fn refuses_what_is_not_aligned() {
     check(strided.view::<f64>(), layout, Entry::Strides, "-12");
     assert_eq!(strided.view::<f64>().unwrap_err().detail().index(), Some(1));
 
-    // Strides that lead nowhere do not matter.
+    // Unused strides do not matter.
     assert!(f64s(ADDRESS, &[2, 1], &[16, 3]).view::<f64>().is_ok());
     assert!(f64s(ADDRESS + 4, &[2, 0], &[3, 3]).view::<f64>().is_ok());
-    // Nor does what an element's size is, only its alignment.
+    // Nor does an element's size, only its alignment.
     let records = f64s(ADDRESS, &[2], &[24]).view::<f64>().unwrap().element_strides();
     assert_eq!(records, Some(vec![3]));
     assert!(of("|i1", &[3]).slice(index![1..]).unwrap().view::<i8>().is_ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What bindgen makes of the headers, with the constants' types and the documentation mended.
+//! What bindgen makes of the headers, with the constants' types and the documentation fixed.
 
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -9,7 +9,7 @@ pub const INLINE: [&str; 3] = ["cai_array_retain", "cai_array_release", "cai_arr
 /// Translates a comment. Parameters become a list; what is in `names` becomes a link.
 pub fn to_rust(comment: &str, names: &BTreeSet<String>) -> String {
     let mut out = String::new();
-    // Continuations of a list's item are indented, lest they end it.
+    // Continuations of a list item are indented; otherwise they would end it.
     let mut indent = "";
     let mut in_block = false;
     for line in comment.trim_start_matches('<').lines().map(str::trim) {

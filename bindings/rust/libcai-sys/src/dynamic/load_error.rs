@@ -37,7 +37,7 @@ impl LoadError {
             *to = *from as c_char;
         }
         let told = cai_error { status, native: 0, entry: CAI_ENTRY_NONE, index: -1, message };
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { error.write(told) };
         status
     }

@@ -80,7 +80,7 @@ pub unsafe fn load(path: Option<&CStr>) -> Result<(), LoadError> {
 /// The library's functions, after loading it if nobody has.
 #[inline]
 pub(crate) fn functions() -> Result<&'static Functions, LoadError> {
-    // SAFETY: what is there was written before, and stays for ever.
+    // SAFETY: the table was written before, and is never freed.
     match unsafe { LOADED.load(Ordering::Acquire).as_ref() } {
         Some(functions) => Ok(functions),
         None => load_now(),
@@ -100,7 +100,8 @@ pub(crate) struct Library(*mut c_void);
 impl Library {
     fn open(path: Option<&CStr>) -> Result<Self, LoadError> {
         let name = path.map_or_else(default_name, CStr::as_ptr);
-        // SAFETY: the name ends with a NUL. What the library runs as it is loaded is load()'s affair.
+        // SAFETY: the name ends with a NUL. The caller of load() is responsible for code that the
+        // library runs while it is loaded.
         let handle = unsafe { libc::dlopen(name, libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() { Err(last_failure()) } else { Ok(Self(handle)) }
     }
@@ -122,7 +123,7 @@ impl Drop for Library {
 fn default_name() -> *const c_char {
     // SAFETY: the name ends with a NUL.
     let named = unsafe { libc::getenv(c"LIBCAI_LIBRARY".as_ptr()) };
-    // SAFETY: it is null, or a text that stays while nobody changes the environment.
+    // SAFETY: it is null, or a text that is valid while nobody changes the environment.
     match unsafe { named.as_ref() } {
         Some(&first) if first != 0 => named,
         _ => SONAME.as_ptr(),
@@ -131,7 +132,7 @@ fn default_name() -> *const c_char {
 
 /// What the loader has failed with; it names the file, and the symbol if that is what is missing.
 fn last_failure() -> LoadError {
-    // SAFETY: the text is this thread's, and stays until its next call of the loader.
+    // SAFETY: the text belongs to this thread, and is valid until its next call of the loader.
     let text = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
     LoadError::new(text.unwrap_or(c"the loader does not say why"))
 }
@@ -170,10 +171,10 @@ impl Neutral for crate::cai_device {
 /// What a call comes to when there is no library: the error is written by the functions that take
 /// one, last, and they return its status. Each argument comes twice, to be compared and to be used.
 macro_rules! unloaded {
-    // An owner ends: it is the library that keeps uses. If there are any, another copy has kept them,
-    // and the owner must stay.
+    // An owner ends. Only the library keeps uses. If there are any, another copy has kept them, and
+    // the owner must stay.
     ($failure:ident self_ $owner:ident end $end:ident) => {
-        // SAFETY: the caller's word: the owner has no holder and room for uses, and `end` takes it.
+        // SAFETY: the caller guarantees no reference and room for uses; `end` takes the owner.
         unsafe {
             if let (Some(end), true) = ($end, (*$owner).uses.is_null()) {
                 end($owner)
@@ -227,7 +228,7 @@ macro_rules! functions {
             $(#[$documentation])*
             pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
                 match $crate::dynamic::functions() {
-                    // SAFETY: the caller's word.
+                    // SAFETY: the caller guarantees it.
                     Ok(functions) => unsafe { (functions.$table.$name)($($argument),*) },
                     Err(_failure) => unloaded!(_failure $($argument $argument)*),
                 }

@@ -185,7 +185,7 @@ unsafe extern "C" fn write_line<F: Fn(&str)>(
     line: *const c_char,
     length: u64,
 ) {
-    // SAFETY: the context is the function, and the line has so many bytes.
+    // SAFETY: the context is the function, and the line has that many bytes.
     let (write, line) = unsafe {
         (&*context.cast::<F>(), slice::from_raw_parts(line.cast::<u8>(), length as usize))
     };

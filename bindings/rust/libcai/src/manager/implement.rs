@@ -313,7 +313,7 @@ fn register<M: MemoryManager>() -> Result<()> {
     if registered.contains(&(M::NAME, TypeId::of::<M>())) {
         return Ok(());
     }
-    // SAFETY: the table stays for ever, as its code does.
+    // SAFETY: the table is never freed, and its code never unloaded.
     call(|error| unsafe { sys::cai_manager_register(M::NAME.as_ptr(), Table::<M>::TABLE, error) })?;
     registered.push((M::NAME, TypeId::of::<M>()));
     Ok(())
@@ -371,12 +371,12 @@ unsafe extern "C" fn create<M: MemoryManager>(
     error: *mut sys::cai_error,
 ) -> sys::cai_status {
     let make = || {
-        // SAFETY: NULL, or what Manager::new() gave.
+        // SAFETY: NULL, or the params of Manager::new().
         let given = unsafe { params.cast::<Cell<Option<M>>>().as_ref() };
         let made = match given.and_then(Cell::take) {
             Some(given) => given,
             None => {
-                // SAFETY: the upstream manager is held during the call, and gets a holder more.
+                // SAFETY: the upstream manager is held during the call, and gets a new reference.
                 let upstream = NonNull::new(upstream).map(|upstream| unsafe {
                     sys::cai_manager_retain(upstream.as_ptr());
                     Manager::from_raw(upstream)

@@ -121,7 +121,7 @@ pub fn flush_pending(device: Device) -> Result<()> {
 
 /// A guard that defers the pending frees of a device as long as it lives: `cai_pending_defer()`.
 /// Guards nest, and any thread may end them. A failure in the drop goes to
-/// [`on_failure`](crate::on_failure); a guard that is forgotten defers for ever.
+/// [`on_failure`](crate::on_failure); a forgotten guard defers forever.
 ///
 /// ```
 /// use libcai::{Device, memory::{self, DeferCleanup}};

@@ -198,8 +198,8 @@ impl<'a> Request<'a> {
     /// The members that are set, and what they point to, can be read.
     unsafe fn make(self, like: *const sys::cai_array) -> Result<Array> {
         let (device, request) = (self.device.to_raw(), self.to_raw());
-        // SAFETY: stream and manager are held during the call; the caller's word; the outputs can be
-        // written.
+        // SAFETY: stream and manager are held during the call; the caller guarantees the rest; the
+        // outputs can be written.
         let raw = ask(|out, error| unsafe {
             sys::cai_array_empty_like(like, device, &request, out, error)
         })?;

@@ -101,7 +101,7 @@ pub fn exchange_api<T: Exporter>(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule
 
 /// cai_exchange_api.own: a new reference for the caller.
 unsafe extern "C" fn own<T: Exporter>(object: *mut c_void, out: *mut *mut cai_array) -> i32 {
-    // It is attached already; PyO3 is to know of that.
+    // It is attached already; PyO3 must know that.
     Python::attach(|py| {
         // SAFETY: the caller holds the object.
         let object = unsafe { Borrowed::from_ptr(py, object.cast()) };

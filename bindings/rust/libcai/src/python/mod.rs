@@ -35,7 +35,7 @@
 //! - A class of yours that holds an [`Array`] exports it by [`cuda_array_interface()`], and to compiled
 //!   code by [`exchange_api()`].
 //!
-//! Let go of an [`Array`] that is not Python's with the GIL released: its end may wait for the
+//! Drop an [`Array`] that is not Python's with the GIL released: its end may wait for the
 //! driver, which may wait for the GIL.
 //!
 //! A module has best the features `pyo3` and `dynamic`, and not `bundled`: then [`import()`] loads the

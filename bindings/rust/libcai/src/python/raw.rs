@@ -81,7 +81,7 @@ pub struct cai_py_api {
 }
 
 /// The functions of the libcai package that is installed, which is imported if it is not yet. They
-/// stay for ever.
+/// are never unloaded.
 ///
 /// # Errors
 /// As [`import()`](super::import()).

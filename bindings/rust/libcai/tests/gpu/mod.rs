@@ -163,7 +163,7 @@ impl Driver {
         must(unsafe { (self.simcuda_fail)(name.as_ptr(), nth, status) });
     }
 
-    /// Work is pending on a stream, until somebody waits for it.
+    /// Work is pending on a stream, until a call waits for it.
     pub fn busy(&self, stream: u64) {
         // SAFETY: a number.
         must(unsafe { (self.simcuda_busy)(handle(stream), 1_000_000_000) });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An array stays as long as its guard.
+// An array must outlive its guard.
 use libcai::{Array, Stream};
 
 fn use_it(x: Array, stream: Stream) {

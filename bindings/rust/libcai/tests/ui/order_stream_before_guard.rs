@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream stays as long as the guard that it is lent to.
+// A stream must outlive the guard that borrows it.
 use libcai::{Array, Stream};
 
 fn use_it(x: Array, stream: Stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What means the calling thread stays on it.
+// A value that means the calling thread must stay on it.
 use libcai::{Device, DeviceGuard, Legacy, PerThread, Reading, Stream, StreamGuard};
 
 fn sent<T: Send>() {}

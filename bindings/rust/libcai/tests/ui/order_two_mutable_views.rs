@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A guard shows its elements to one writer.
+// A guard has one mutable view at a time.
 use libcai::{Array, Stream};
 
 fn use_it(mut x: Array, stream: Stream) {

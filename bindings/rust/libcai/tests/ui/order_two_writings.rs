@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One holder has one guard that writes.
+// One reference has one writing guard at a time.
 use libcai::{Array, Stream};
 
 fn use_it(mut x: Array, stream: Stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A guard that is not kept is no guard.
+// A guard that is dropped at once guards nothing.
 #![deny(unused_must_use)]
 use libcai::{Array, Stream};
 

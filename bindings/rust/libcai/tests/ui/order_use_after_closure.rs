@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arrays of a closure stay in it.
+// The arrays of a closure must not leave it.
 use libcai::{Array, ArrayRef, Options, Stream};
 
 fn use_it(x: Array, stream: Stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A view ends with its guard.
+// A view must not outlive its guard.
 use libcai::{Array, Stream};
 
 fn use_it(x: Array, stream: Stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work outlives the call that queues it.
+// Queued work outlives the call, so it must not borrow.
 use libcai::{Device, Stream};
 
 fn main() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is read is not written.
+// A reading guard allows no writes.
 use libcai::{Array, Stream};
 
 fn use_it(x: Array, stream: Stream) {
