@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What simcuda's libcuda.so.1 exports beside CUDA's driver interface, for tests: found by dlsym.
- * Any thread may call these, at any time, unless it says otherwise. A result is a CUresult.
+/* Functions for tests, which simcuda's libcuda.so.1 exports beside CUDA's driver API. Look them up
+ * by dlsym. Any thread may call them at any time, and an int32_t result is a CUresult, unless the
+ * documentation says otherwise.
  *
- * A `name` is a base name: "cuMemAlloc" stands for all its versions and flavours. A stream is a
- * CUstream, with the same meaning of 0, 1 and 2 as in cuStreamSynchronize. */
+ * A `name` is a base name: "cuMemAlloc" stands for all its versions and per-thread variants. A
+ * stream is a CUstream; 0, 1 and 2 mean the same as for cuStreamSynchronize. */
 #ifndef SIMCUDA_H
 #define SIMCUDA_H
 
@@ -15,50 +16,51 @@ extern "C" {
 
 /* --- Races ------------------------------------------------------------------------------------ */
 
-/* Races found so far in this process; 0 under SIMCUDA_RACES=off. */
+/* Returns the number of races found so far in this process; 0 under SIMCUDA_RACES=off. */
 uint64_t simcuda_races(void);
-/* What was found so far in this process: inside kernels of PTX faults, and, by the checks of
- * SIMCUDA_CHECK, races between their threads, reads of bytes that nobody wrote, barriers that are
- * not met; and calls that were given a destroyed stream or event, unless SIMCUDA_STALE_HANDLES is
- * 0. */
+/* Returns the number of findings so far in this process. A finding is a fault in a PTX kernel; by
+ * the checks of SIMCUDA_CHECK, a race between threads of a kernel, a read of bytes that were never
+ * written, or a barrier that some threads do not reach; and a call with a destroyed stream or
+ * event, unless SIMCUDA_STALE_HANDLES is 0. */
 uint64_t simcuda_findings(void);
-/* The host reads memory now, or (`write` not 0) writes it: compared with the work on streams as any
- * other use. In a host function, at its place in the stream. INVALID_VALUE for an address that the
- * host cannot use. */
+/* Reports that the host reads memory now, or writes it if `write` is not 0. simcuda compares this
+ * with the work on streams, like any other use. In a host function, the access has the function's
+ * place in the stream. Returns CUDA_ERROR_INVALID_VALUE for an address that the host cannot
+ * access. */
 int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
-/* Finishes all work; forgets races, findings, uses of memory, counts of calls and faults that a
- * test left. A race that was reported changes no exit status any more. In a host function, which is
- * work itself, it does nothing. */
+/* Finishes all work, and clears races, findings, uses of memory, call counts and pending faults of
+ * simcuda_fail(). Earlier races no longer affect the exit status. In a host function, which is work
+ * itself, it does nothing. */
 void simcuda_reset(void);
-/* The same, but for counts and faults: quicker, between many short programs that keep their
- * streams, contexts and memory. */
+/* Like simcuda_reset(), but keeps counts and faults. It is faster, for use between many short
+ * programs that keep their streams, contexts and memory. */
 void simcuda_forget(void);
-/* Under SIMCUDA_SCHEDULE=random:SEED, draws from this seed from now on: what a thread does after
- * simcuda_forget() and this is scheduled the same each time, whatever came before. Nothing under
- * other schedules. */
+/* Restarts the random schedule (SIMCUDA_SCHEDULE=random:SEED) with this seed. What a thread does
+ * after simcuda_forget() and this call is scheduled in the same way each time, whatever came
+ * before. Does nothing under other schedules. */
 void simcuda_reseed(uint64_t seed);
 
 /* --- Order ------------------------------------------------------------------------------------ */
 
-/* A mark of what the calling thread did last: the last operation that it has submitted (of a
- * graph's launch, its end), or the host's last access to memory, a free among them. What is
- * captured is not submitted. 0 if there is none, or under SIMCUDA_RACES=off; good until
- * simcuda_forget() or simcuda_reset(). */
+/* Returns a mark for the calling thread's last step: the last operation that it submitted (for a
+ * graph launch, the end of the graph), or the host's last access to memory, frees included.
+ * Captured work is not submitted. Returns 0 if there is no such step, or under SIMCUDA_RACES=off. A
+ * mark is valid until simcuda_forget() or simcuda_reset(). */
 uint64_t simcuda_last_work(void);
-/* Whether what `first` marks comes before what `second` marks, whatever the schedule does, by what
- * orders work: the table in docs/races.md. 1 or 0; -1 if one is no good mark. */
+/* Returns 1 if the step of mark `first` comes before the step of `second` under every schedule, by
+ * the rules of order in docs/races.md; else 0. Returns -1 if a mark is invalid. */
 int32_t simcuda_ordered(uint64_t first, uint64_t second);
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-/* How often a function has been called in this process, or (NULL) all of them; UINT64_MAX if there
- * is no such name. */
+/* Returns how often a function has been called in this process; for NULL, the sum over all
+ * functions. Returns UINT64_MAX if there is no such name. */
 uint64_t simcuda_calls(const char *name);
-/* How often something was called that simcuda does not implement. */
+/* Returns how often functions were called that simcuda does not implement. */
 uint64_t simcuda_unsupported(void);
-/* Sets both to 0. */
+/* Sets both counts to 0. */
 void simcuda_reset_counts(void);
-/* Operations that have been submitted and have not run. */
+/* Returns the number of operations that were submitted and have not run. */
 uint64_t simcuda_pending(void);
 /* How many objects of the client's there are, by the name of their type: "CUcontext" (and each
  * reference to a primary one), "CUstream", "CUevent", "CUdeviceptr" (memory of any kind, from its
@@ -67,34 +69,35 @@ uint64_t simcuda_pending(void);
  * "CUgraphExec", "CUuserObject"; UINT64_MAX if it is none of them. */
 uint64_t simcuda_objects(const char *type);
 
-/* The nth call of `name` from now on (1: the next) does nothing and returns `status`; nth 0 takes
- * back all of that name. An error that a device would not recover from (214, 700, 702, 710, 714 to
- * 719) becomes the state of the caller's current context: all its calls return it from there on.
- * Returns 0, or 500 if there is no such name. */
+/* Makes the nth call of `name` from now on (1: the next one) do nothing and return `status`. nth 0
+ * cancels all faults of that name. A sticky error (214, 700, 702, 710, 714 to 719) makes the
+ * caller's current context unusable: all later calls in it return that error. Returns 0, or 500 if
+ * there is no such name. */
 int32_t simcuda_fail(const char *name, uint64_t nth, int32_t status);
 
-/* As a status for simcuda_fail: from that call on the device of the caller's current context is
- * lost, as by simcuda_lose_device; the call returns what it then does. */
+/* A status for simcuda_fail: that call loses the device of the caller's current context, as
+ * simcuda_lose_device() does, and returns what a call for a lost device returns. */
 #define SIMCUDA_LOSE_DEVICE (-1)
 
-/* The device is lost, as one that has fallen off the bus: for good. From now on what uses its
- * contexts, its memory or its pools returns CUDA_ERROR_UNKNOWN (999), frees and new contexts as
- * well, and none of its work runs any more; resetting its primary context heals nothing. Other
- * devices go on. Returns 0, 3 before cuInit, or 101 if there is no such device. */
+/* Loses a device for good, like a GPU that has fallen off the bus. From now on calls that use its
+ * contexts, memory or pools return CUDA_ERROR_UNKNOWN (999), including frees and new contexts, and
+ * none of its work runs any more. Resetting its primary context does not help. Other devices are
+ * not affected. Returns 0, 3 before cuInit, or 101 if there is no such device. */
 int32_t simcuda_lose_device(int32_t ordinal);
 
 /* --- Work ------------------------------------------------------------------------------------- */
 
-/* Submits work that keeps the stream busy for so long, by the virtual clock that
- * cuEventElapsedTime reads (one clock for all streams: work beside it adds up). Under every
- * schedule, what follows is late: nothing but a call that waits, or quiet time, ends it at once; a
- * query passes a virtual millisecond, and says CUDA_ERROR_NOT_READY while any is left. In a
- * capture it becomes a node. Returns 0 or what cuLaunchKernel would. */
+/* Submits work that keeps the stream busy for a time, measured by the virtual clock that
+ * cuEventElapsedTime reads (one clock for all streams, so parallel work adds up). Under every
+ * schedule, later work on the stream is late: only a call that waits, or quiet time, ends the
+ * busy time at once. Each query passes one virtual millisecond, and returns CUDA_ERROR_NOT_READY
+ * while any time is left. In a capture the work becomes a node. Returns 0, or what cuLaunchKernel
+ * would return. */
 int32_t simcuda_busy(void *stream, uint64_t nanoseconds);
 
 /* --- Kernels ---------------------------------------------------------------------------------- */
 
-/* A launch, as a kernel sees it. The arguments are copies, taken by the launch. */
+/* A launch, as a kernel sees it. The arguments are copies that the launch made. */
 typedef struct simcuda_launch {
   uint32_t grid[3];  /* blocks */
   uint32_t block[3]; /* threads */
@@ -107,13 +110,13 @@ typedef struct simcuda_launch {
 typedef struct simcuda_range {
   uint64_t address; /* on the device */
   uint64_t size;    /* in bytes */
-  int32_t write;    /* 0: it is read; else written, or read and written */
+  int32_t write;    /* 0: the launch reads it; else it writes, or reads and writes it */
   int32_t reserved; /* 0 */
-  void *bytes;      /* for `run`: where the memory is. Of ranges that are only read, too. */
+  void *bytes;      /* for `run`: the memory, also of ranges that are only read */
 } simcuda_range;
 
-/* States the ranges of a launch: fills the first `capacity` of them, but for `bytes`, and returns
- * how many there are. Called once or twice by each launch, or by each capture of one. */
+/* States the ranges of a launch: fills in the first `capacity` of them, except `bytes`, and returns
+ * how many there are. Each launch, or each capture of one, calls it once or twice. */
 typedef uint32_t (*simcuda_kernel_ranges)(const simcuda_launch *launch, simcuda_range *out,
                                           uint32_t capacity);
 /* Does the work of all threads of a launch, on those ranges in the same order. Returns 0, or an
@@ -121,39 +124,43 @@ typedef uint32_t (*simcuda_kernel_ranges)(const simcuda_launch *launch, simcuda_
 typedef int32_t (*simcuda_kernel_run)(const simcuda_launch *launch, const simcuda_range *ranges,
                                       uint32_t count);
 
-/* Registers a kernel, or replaces it for functions that are got later. It has `argument_count`
- * arguments, of `argument_sizes` bytes each. `ranges` may be NULL: it touches nothing; `run` may be
- * NULL: it changes nothing. Both are part of the device, not of the client: they run on any thread,
- * may call neither CUDA (that returns 800) nor simcuda, wait for nobody and throw nothing. A range
- * outside of any allocation, or of another device without access to it, is an illegal address
- * (700) when the kernel runs; freed memory reads as 0xDB and keeps nothing.
+/* Registers a kernel. If the name is registered already, the new kernel replaces the old one for
+ * functions that are looked up later. The kernel has `argument_count` arguments, of
+ * `argument_sizes` bytes each. `ranges` may be NULL if the kernel uses no memory, and `run` if it
+ * changes none. Both functions are part of the device, not of the client: they run on any thread,
+ * must call neither CUDA (which returns 800) nor simcuda, must not wait, and must not throw. If a
+ * range is outside of any allocation, or in memory that the device cannot access, the kernel fails
+ * with an illegal address (700) when it runs. Freed memory reads as 0xDB, and writes to it are
+ * dropped.
  *
- * Clients find it through a module or library whose image is the text "simcuda module\n" and then
- * a line for the name of each kernel: cuModuleLoadData and cuModuleGetFunction, or
- * cuLibraryLoadData and cuLibraryGetKernel.
+ * Clients load a module or library whose image is the text "simcuda module\n" and then one line for
+ * the name of each kernel: by cuModuleLoadData and cuModuleGetFunction, or by cuLibraryLoadData and
+ * cuLibraryGetKernel.
  *
- * Returns 0, or 1 for no name, one with a line feed, or an argument of 0 bytes. */
+ * Returns 0, or 1 if the name is NULL, is empty or has a line feed, or an argument has 0 bytes. */
 int32_t simcuda_kernel(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,
                        simcuda_kernel_ranges ranges, simcuda_kernel_run run);
 
-/* A kernel that says what it uses while it runs: it is executed as one of PTX is, on a thread of
- * the driver's own, at its place in stream order, and compared with other work by what it has used.
- * `data` is the test's. Returns 0, or an error such as 719 that ends the context. It may not call
- * CUDA (that returns 800), but it may call simcuda_use(), and take its time.
+/* The function of a stand-in: a kernel that reports what it uses while it runs. Like a PTX kernel,
+ * it runs on a thread of the driver, at its place in stream order, and simcuda compares the memory
+ * that it has used with that of other work. `data` is the test's. Returns 0, or an error such as
+ * 719 that ends the context. It must not call CUDA (which returns 800), but it may call
+ * simcuda_use(), and may run for long.
  *
- * Registers it as simcuda_kernel() does. Beside images that name it, it takes the place of the
- * kernel of its name in PTX, which must have the same arguments, and in machine code: an image of
- * that alone (a cubin, or a fat binary without PTX) can then be loaded, and has the kernels that
- * are registered. The name is the image's, as a compiler mangled it. The same holds for kernels of
- * simcuda_kernel().
+ * simcuda_stand_in() registers it as simcuda_kernel() does. Apart from images that name it, it
+ * replaces the kernel with its name in PTX, which must have the same arguments, and in machine
+ * code: an image of machine code alone (a cubin, or a fat binary without PTX) can then be loaded,
+ * and has the registered kernels. The name is the one in the image, as mangled by the compiler.
+ * This also holds for kernels of simcuda_kernel().
  *
- * Returns 0, or 1 for what simcuda_kernel() refuses, and without `run`. */
+ * Returns 0, or 1 if simcuda_kernel() would return 1, or if `run` is NULL. */
 typedef int32_t (*simcuda_stand_in_run)(const simcuda_launch *launch, void *data);
 int32_t simcuda_stand_in(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,
                          simcuda_stand_in_run run, void *data);
-/* In a stand-in: it reads these `size` bytes, or (`write` not 0) writes them. Returns where they
- * are, until it returns; NULL, and the launch ends with 700, if no memory is there within the
- * context's reach. Freed memory reads as 0xDB and keeps nothing. */
+/* Called by a stand-in: reports that it reads these `size` bytes, or writes them if `write` is not
+ * 0. Returns a pointer to them, valid until the stand-in returns. Returns NULL, and the launch
+ * fails with 700, if the context can access no memory there. Freed memory reads as 0xDB, and writes
+ * to it are dropped. */
 void *simcuda_use(uint64_t address, uint64_t size, int32_t write);
 
 #ifdef __cplusplus

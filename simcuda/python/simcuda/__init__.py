@@ -34,7 +34,7 @@ __all__ = [
 def __getattr__(name):
     if name != "Exports":
         raise AttributeError(f"module 'simcuda' has no attribute {name!r}")
-    from simcuda._exports import Exports  # with ctypes, which pytest's other users need not load
+    from simcuda._exports import Exports  # with ctypes, which the plugin's users need not load
 
     return Exports
 

@@ -74,7 +74,7 @@ def _lines_of(module, offsets):
             for function, place in zip(functions, places, strict=False)
             if re.search(r":[1-9]\d*$", place)
         ]
-        if not known and functions and functions[0] != "??":  # its name is all that is known
+        if not known and functions and functions[0] != "??":  # only its name is known
             known = [f"{module}+0x{offset.lstrip('0')} in {functions[0]}"]
         found[int(offset, 16)] = known
     return found

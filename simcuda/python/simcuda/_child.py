@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the marker ``simcuda`` does in the process that runs the test: a plugin of its own."""
+"""The marker ``simcuda`` in the process that runs the test: a plugin of its own."""
 
 import ctypes
 import json
@@ -12,7 +12,7 @@ from simcuda import _library, _tally
 from simcuda._exports import Exports
 from simcuda._marker import identity
 
-# They choose tests, or how those are run and told of: that is the business of the first process.
+# Options that select tests, or how they are run and reported: only the first process needs them.
 NOT_OURS = (
     "capture",
     "collectonly",
@@ -66,7 +66,7 @@ class Child:
                 "collection", "the test was not found again in a process of its own"
             )
         for item in items:
-            for node in item.listchain():  # what is expected to fail is judged where it is reported
+            for node in item.listchain():  # expected failures are judged where they are reported
                 node.own_markers[:] = [mark for mark in node.own_markers if mark.name != "xfail"]
 
     @pytest.hookimpl(tryfirst=True)
@@ -90,7 +90,7 @@ class Child:
         )
 
     def pytest_warning_recorded(self, warning_message, when):
-        if when == "runtest":  # those of the collection, the first process has met itself
+        if when == "runtest":  # the first process has reported those of the collection itself
             category = warning_message.category
             self._write(
                 warning=str(warning_message.message),

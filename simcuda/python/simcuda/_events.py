@@ -13,9 +13,9 @@ VARIABLE = "SIMCUDA_TRACE_DIR"
 VERSION = 1
 NOT_READY = 600
 
-# Calls that show only if something came of them: they ask, or choose what is current.
+# Calls that are shown only if they did something: queries, and calls that set what is current.
 ASKING = re.compile(r"Get|Query|IsCapturing|ThreadExchange|CtxSetCurrent|CtxPush|CtxPop")
-# What shows as a box of its own, to be opened: the operations of one, the calls within the other.
+# Boxes that can be opened: the first contains operations, the second calls.
 LAUNCH = "cuGraphLaunch"
 BEGIN_CAPTURE, END_CAPTURE = "cuStreamBeginCapture", "cuStreamEndCapture"
 
@@ -35,7 +35,7 @@ class Item:
     """A call, an operation, or an access of the host's, at its place in its process."""
 
     lane: Lane
-    kind: str  # "call", "failed call", "host", or what the driver calls an operation: "copy", ...
+    kind: str  # "call", "failed call", "host", or the driver's name for an operation: "copy", ...
     name: str
     call: "int | None" = None
     number: int = 0  # of an operation
@@ -44,7 +44,7 @@ class Item:
     branch: int = 0
     group: "int | None" = None
     notes: list = field(default_factory=list)  # arguments, accesses, the result
-    after: list = field(default_factory=list)  # those that it comes after
+    after: list = field(default_factory=list)  # operations that it comes after
 
     @property
     def is_operation(self):
@@ -101,10 +101,10 @@ class _Reader:
         self._threads, self._streams, self._memory, self._sites = {}, {}, {}, {}
         self._calls, self._operations, self._by_moment, self._by_tick = {}, {}, {}, {}
         self._shown = {}  # the items of calls
-        self._unplaced = []  # races whose later part has not come yet
+        self._unplaced = []  # races whose later part has not been read yet
         self._captures, self._launches = {}, {}  # groups: of threads, of calls
         for kind, *parts in lines:
-            # What is said of a thing whose own line was lost is lost with it.
+            # Data about an item whose own line was lost is dropped.
             with contextlib.suppress(LookupError, AttributeError, TypeError):
                 getattr(self, f"take_{kind}")(*parts)
         self._end()
@@ -152,7 +152,7 @@ class _Reader:
             call = self._show(number)
             call.kind = "failed call"
             call.notes.append(f"returned {result}")
-            if call.name.startswith(BEGIN_CAPTURE):  # it has begun none
+            if call.name.startswith(BEGIN_CAPTURE):  # it has begun no capture
                 own = [t for t, (group, _) in self._captures.items() if group == call.group]
                 for thread in own:
                     del self._captures[thread]

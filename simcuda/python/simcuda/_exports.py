@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What simcuda's libcuda.so.1 exports beside CUDA's driver interface, for a test in Python."""
+"""Functions that simcuda's libcuda.so.1 exports beside CUDA's driver API, for tests in Python."""
 
 import ctypes
 import inspect
 import struct
 import traceback
 
-_MOST = (1 << 64) - 1  # also what a count is of something that there is not
+_MOST = (1 << 64) - 1  # also the count for an unknown name
 
 _u64, _i32, _name, _address = ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p
 
@@ -46,7 +46,7 @@ _SIGNATURES = {
     "simcuda_use": (_address, [_u64, _u64, _i32]),
 }
 _LAUNCH_FAILED = 719
-_LETTERS = "P?bBhHiIqQefd"  # of struct, for the arguments of kernels
+_LETTERS = "P?bBhHiIqQefd"  # format characters of struct, for the arguments of kernels
 
 
 def _number(name, value, least, most):
@@ -75,18 +75,18 @@ class Launch:
         self.shared_bytes = seen.shared_bytes
 
     def reads(self, address, size):
-        """Returns `size` bytes of memory as a memoryview that cannot be written: the kernel reads
-        them. Good until the function returns.
+        """Returns `size` bytes of memory, which the kernel reads, as a read-only memoryview. It is
+        valid until the function returns.
 
         Raises
         ------
         ValueError
-            If no memory is there. The launch ends with 700.
+            If there is no such memory. The launch then fails with 700.
         """
         return self._use(address, size, write=False).toreadonly()
 
     def writes(self, address, size):
-        """The same for what the kernel writes, or reads and writes."""
+        """The same for memory that the kernel writes, or reads and writes."""
         return self._use(address, size, write=True)
 
     def _use(self, address, size, *, write):
@@ -104,8 +104,8 @@ class Exports:
     """The functions of ``simcuda.h`` in this process, which was started on simcuda.
 
     Names of functions are base names: ``"cuMemAlloc"`` stands for all its versions. A stream is the
-    driver's handle as a number. Any thread may call any of them. Each raises TypeError for a value
-    of the wrong type, and ValueError for a number out of range, beside what it says itself.
+    driver's handle as a number. Any thread may call them. Besides the exceptions that it documents,
+    each raises TypeError for a value of the wrong type, and ValueError for a number out of range.
 
     Raises
     ------
@@ -124,17 +124,17 @@ class Exports:
             function.restype, function.argtypes = result, arguments
 
     def races(self):
-        """Returns how many races there have been so far in this process."""
+        """Returns the number of races found so far in this process."""
         return self._library.simcuda_races()
 
     def findings(self):
-        """Returns how much was found so far in this process: inside kernels (faults, races between
-        threads, reads of bytes that nobody wrote, barriers that are not met), and calls that were
-        given a destroyed stream or event."""
+        """Returns the number of findings so far in this process: in kernels (faults, races between
+        threads, reads of unwritten bytes, barriers that some threads do not reach), and calls with
+        a destroyed stream or event."""
         return self._library.simcuda_findings()
 
     def host_access(self, address, size, *, write=False):
-        """States that the host reads `size` bytes now, or writes them: compared as any other use.
+        """Reports that the host reads or writes `size` bytes now; compared like any other use.
 
         Raises
         ------
@@ -147,32 +147,32 @@ class Exports:
             raise ValueError(f"the host cannot use {size} bytes at {address:#x}")
 
     def reset(self):
-        """Finishes all work, and forgets races, findings, uses of memory, counts and faults.
+        """Finishes all work, and clears races, findings, uses of memory, counts and faults.
 
-        A race that is forgotten fails no test and changes no exit status, though it was reported.
+        A cleared race fails no test and changes no exit status, although it was reported.
         """
         self._library.simcuda_reset()
 
     def forget(self):
-        """Finishes all work, and forgets races, as `reset`, and uses of memory; counts and faults
-        stay. A test that provokes a race asserts `races` first."""
+        """Like `reset`, but keeps counts and faults. A test that provokes a race asserts `races`
+        before it calls this."""
         self._library.simcuda_forget()
 
     def reseed(self, seed):
-        """Draws from this seed from now on, under a random schedule."""
+        """Restarts a random schedule with this seed."""
         self._library.simcuda_reseed(_number("seed", seed, 0, _MOST))
 
     def last_work(self):
-        """Returns a mark of what this thread did last, for `ordered`; 0 if there is none."""
+        """Returns a mark for the last step of this thread, for `ordered`; 0 if there is none."""
         return self._library.simcuda_last_work()
 
     def ordered(self, first, second):
-        """Returns whether what one mark stands for comes before what the other one does.
+        """Returns whether the step of the first mark comes before that of the second.
 
         Raises
         ------
         ValueError
-            If one of them is no mark, or is older than `forget` or `reset`.
+            If a mark is invalid, or is older than the last `forget` or `reset`.
         """
         marks = [_number("a mark", mark, 0, _MOST) for mark in (first, second)]
         found = self._library.simcuda_ordered(*marks)
@@ -181,7 +181,7 @@ class Exports:
         return found == 1
 
     def calls(self, name=None):
-        """Returns how often a function has been called in this process; None: all of them.
+        """Returns how often a function has been called in this process; None: the sum over all.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Exports:
         return self._count("simcuda_calls", name, "function")
 
     def unsupported(self):
-        """Returns how often something was called that simcuda does not implement."""
+        """Returns how often functions were called that simcuda does not implement."""
         return self._library.simcuda_unsupported()
 
     def reset_counts(self):
@@ -199,22 +199,22 @@ class Exports:
         self._library.simcuda_reset_counts()
 
     def stand_in(self, name, arguments, function):
-        """Makes a Python function do the work of the kernel of this name, in PTX and in machine
-        code that is loaded from now on: a cubin can then be loaded, too.
+        """Replaces the kernel of this name by a Python function, in PTX and machine code that is
+        loaded from now on. Cubins can then be loaded, too.
 
         `name` is the image's own, as a compiler mangled it. `arguments` has a letter of `struct`'s
         for each: ``"PPfi"``. The function gets a `Launch` and the arguments' values. It runs at the
         launch's place in stream order, on a thread of the driver's, and may not call CUDA. What it
         raises is printed and a finding, and ends the context with 719, as a kernel that fails does.
-        It needs the GIL: a call of the driver that keeps the GIL and waits for it waits for ever.
+        It needs the GIL: a call of the driver that keeps the GIL and waits for it waits forever.
 
         Raises
         ------
         TypeError
             If the function is not callable, or a generator's or a coroutine's.
         ValueError
-            If there is no name, or a letter is not one of a number: ``"l"`` and the like, whose
-            size depends on the platform, are not taken.
+            If the name is empty, or a character is not that of a number of fixed size: ``"l"`` and
+            the like, whose size depends on the platform, are not supported.
         """
         if not set(arguments) <= set(_LETTERS):
             raise ValueError(f"{arguments!r} has a letter that is none of {_LETTERS}")
@@ -251,12 +251,12 @@ class Exports:
         return self._library.simcuda_pending()
 
     def objects(self, kind):
-        """Returns how many objects of the program's there are, by their type: ``"CUstream"``, ...
+        """Returns how many objects of a type the program has: ``"CUstream"``, ...
 
         Raises
         ------
         ValueError
-            If simcuda counts none of that type; ``simcuda.h`` lists those that it counts.
+            If simcuda does not count that type; ``simcuda.h`` lists the types.
         """
         return self._count("simcuda_objects", kind, "type")
 

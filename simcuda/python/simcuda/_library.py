@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the library is, and how a program is started on it."""
+"""The place of the library, and how to start a program on it."""
 
 import re
 from pathlib import Path
@@ -8,24 +8,24 @@ LIBRARY_DIR = Path(__file__).resolve().parent / "lib"
 LIBRARY = LIBRARY_DIR / "libcuda.so.1"
 INCLUDE_DIR = LIBRARY_DIR.parent / "include"  # of simcuda.h
 SCRIPT = LIBRARY_DIR / "sim"
-# They stand before NVIDIA's compilers, so that PTX reaches the driver.
+# Loaded before NVIDIA's compilers, so that PTX reaches the driver.
 SHIMS = ("libnvJitLink.so.13", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvrtc.so.12")
 
-# Exit statuses of a program that would have ended with 0, but raced; and that used no driver.
+# Exit statuses of a program that would have exited with 0, but had races, or used no driver.
 RACED = 66
 PROVED_NOTHING = 67
 
 RACES = ("log", "off", "count", "abort")
 MOST_DEVICES = 16
-NO_SUCH_NAME = (1 << 64) - 1  # what a count is of something that there is not
+NO_SUCH_NAME = (1 << 64) - 1  # the count for an unknown name
 
 
 class MissingError(RuntimeError):
-    """The package came without its library, or lies where no loader finds it."""
+    """The package was installed without its library, or is where no loader finds it."""
 
 
 def command(*arguments):
-    """Returns the command that runs another one on simcuda, and ends with `RACED` if it raced.
+    """Returns the command that runs a program on simcuda, and exits with `RACED` if it raced.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def command(*arguments):
     Raises
     ------
     MissingError
-        If the package came without the library, or lies where no loader finds it.
+        If the package was installed without its library, or is where no loader finds it.
     """
     check()
     return ["/bin/sh", str(SCRIPT), *map(str, arguments)]
@@ -66,7 +66,7 @@ def environment(base, *, schedule=None, races=None, strict=False, devices=None, 
         Such as `os.environ`.
     schedule, races, devices, fail : optional
         ``SIMCUDA_SCHEDULE``, ``SIMCUDA_RACES``, ``SIMCUDA_DEVICES`` and ``SIMCUDA_FAIL``; None
-        leaves one as `base` has it. The driver reads them: a wrong one makes ``cuInit`` fail.
+        keeps the value in `base`. The driver reads them: an invalid one makes ``cuInit`` fail.
     strict : bool
         True sets ``SIMCUDA_STRICT=1``.
     """
@@ -85,15 +85,15 @@ def environment(base, *, schedule=None, races=None, strict=False, devices=None, 
 def driver(base, races, counts):
     """Returns a copy of an environment in which simcuda is the driver, as the script sets it up.
 
-    Each process that races leaves its report in a file in the folder `races`, and each one its
-    tally in the folder `counts`. For those who have to start the program themselves.
+    Each process with a race writes its report to a file in the folder `races`, and each process
+    its tally to the folder `counts`. For callers that must start the program themselves.
     """
-    # LD_PRELOAD knows no folder with a space in its name: then the loader searches for them.
+    # LD_PRELOAD cannot name a folder with a space: then the loader searches for them.
     shims = [name if " " in str(LIBRARY_DIR) else str(LIBRARY_DIR / name) for name in SHIMS]
     lists = {
         "LD_LIBRARY_PATH": [str(LIBRARY_DIR), base.get("LD_LIBRARY_PATH")],
         "LD_PRELOAD": [base.get("LD_PRELOAD"), *shims],
-        # Its runtime would refuse to start behind the shims, which does it no harm.
+        # Its runtime would refuse to start after the shims, which do not affect it.
         "ASAN_OPTIONS": [base.get("ASAN_OPTIONS"), "verify_asan_link_order=0"],
     }
     joined = {name: ":".join(filter(None, values)) for name, values in lists.items()}
@@ -126,7 +126,7 @@ def faults(text):
     Raises
     ------
     ValueError
-        If it is none. Whether there is a function of that name, the driver knows.
+        If it is invalid. The driver checks whether it has a function of that name.
     """
     for item in text.split(","):
         if not re.fullmatch(r"cu\w+:[1-9][0-9]*:(-1|[0-9]+)", item):
@@ -140,7 +140,7 @@ def known_faults(text):
     Raises
     ------
     ValueError
-        If it is none, or the driver has no function of a name in it.
+        If it is invalid, or names a function that the driver does not have.
     """
     faults(text)
     if LIBRARY.is_file():  # else running the program says so

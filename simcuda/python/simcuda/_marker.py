@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the marker ``simcuda`` does in the process that was asked to run the test."""
+"""The marker ``simcuda`` in the process that was asked to run the test."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ from simcuda.pytest_plugin import CHILD, SKIPPED_AT
 
 MOST_SEEDS = 100_000
 
-# Variables that the marker sets itself, and its argument for each that has one.
+# Variables that the marker sets itself, each with its argument if it has one.
 OWN_VARIABLES = {
     "SIMCUDA_SCHEDULE": "schedules",
     "SIMCUDA_RACES": "races",
@@ -163,7 +163,7 @@ def run(item, marker):
         except BaseException:
             this.pass_on()
             raise
-    this.pass_on()  # of those that passed, one speaks for all
+    this.pass_on()  # one of those that passed is reported for all
 
 
 def _fail(text):
@@ -175,7 +175,7 @@ class _Run:
 
     def __init__(self, item, settings, schedule):
         self.item, self.settings, self.schedule = item, settings, schedule
-        # What the child wrote down.
+        # The report that the child wrote.
         self.phases, self.warnings, self.end, self.report = [], [], None, ""
         self.tally = _tally.Tally()
         self.reports = item.config.getoption("simcuda_report")
@@ -236,7 +236,7 @@ class _Run:
         config, item = self.item.config, self.item
         option = config.option
         target = pathlib.Path(os.path.relpath(item.path, config.invocation_params.dir))
-        while "[" in str(target):  # pytest would take it for a test's parameters
+        while "[" in str(target):  # pytest would take it for a parameter of the test
             target = target.parent
         orders = {
             "test": identity(item),
@@ -246,13 +246,13 @@ class _Run:
         }
         (folder / "orders").write_text(json.dumps(orders), "utf-8")
         arguments = ["-c", str(config.inipath or os.devnull), f"--rootdir={config.rootpath}"]
-        # The options of this run are none of the child's; what it needs of them is in its orders.
+        # The child gets none of the options of this run; those that it needs are in its orders.
         arguments += ["-o", "addopts=", "-p", "simcuda", "--capture=fd", "-q"]
         arguments += [f"--basetemp={_base_folder(config, folder)}"]
         if config.pluginmanager.has_plugin("cacheprovider"):
             arguments += ["-o", f"cache_dir={folder / 'cache'}"]
         arguments += [f"--import-mode={option.importmode}"]
-        # Options that those two plugins read are given to the child.
+        # Options that these two plugins read are passed to the child.
         not_its = ("simcuda", "no:capture", "no:terminal")
         others = [name for name in option.plugins or () if not name.startswith(not_its)]
         arguments += [part for name in others for part in ("-p", name)]
@@ -299,7 +299,7 @@ class _Run:
         try:
             return child.wait(self.settings.timeout)
         except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGABRT)  # faulthandler, which pytest enables, says where
+            child.send_signal(signal.SIGABRT)  # faulthandler, which pytest enables, shows the place
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(60)
             return None
@@ -309,7 +309,7 @@ class _Run:
             child.wait()
 
     def pass_on(self):
-        """What the test printed, warned of and recorded, as if it had done so here."""
+        """Repeats what the test printed, warned of and recorded, as if it had done so here."""
         with warnings.catch_warnings():
             warnings.simplefilter("always")  # the child's filters have let them through
             for warning in self.warnings:
@@ -323,7 +323,7 @@ class _Run:
             for title, text in phase["sections"]:
                 key, _, when = title.removeprefix("Captured ").rpartition(" ")
                 if when != phase["when"]:
-                    continue  # each phase has those of the phases before it, too
+                    continue  # each phase includes those of the earlier phases
                 if key in ("stdout", "stderr"):
                     lines = text.splitlines(keepends=True)
                     getattr(sys, key).writelines(line for line in lines if line not in reported)
@@ -358,7 +358,7 @@ class _Run:
         """Writes the page that shows this run; returns where it is."""
         name = f"{self.item.nodeid} {self.schedule}"
         plain = re.sub(r"[^\w.]+", "-", name)[:150]
-        if "[" in name:  # the parameters of two tests may look alike in the name of a file
+        if "[" in name:  # the parameters of two tests may be the same in a file name
             plain += f"-{zlib.crc32(name.encode()):08x}"
         path = self.item.config.invocation_params.dir / self.reports / f"{plain}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -371,7 +371,7 @@ def _read(path):
 
 
 def identity(item):
-    """What names a test in both processes: its node id may begin elsewhere in the other."""
+    """The name of a test in both processes: its node id may begin elsewhere in the other."""
     return [str(item.path), item.nodeid.partition("::")[2]]
 
 
@@ -395,6 +395,6 @@ def _name(number):
 
 
 def _base_folder(config, folder):
-    """Where the child's tmp_path lies: in this run's own, where one looks for it, or nowhere."""
+    """The child's tmp_path: in this run's own, where one looks for it, or nowhere."""
     factory = getattr(config, "_tmp_path_factory", None)
     return factory.mktemp("simcuda") if factory is not None else folder / "tmp"

@@ -23,7 +23,7 @@ def page(processes, title):
         "races": "\n".join(map(_race, range(len(races)), races)),
         "css": (TEMPLATES / "page.css").read_text("utf-8"),
         "js": "".join((TEMPLATES / name).read_text("utf-8") for name in ("draw.js", "page.js")),
-        # In a script element only its own end, or that of a comment, would be taken for markup.
+        # In a script element, only its own end tag, or a comment's, would be parsed as markup.
         "data": json.dumps(data.found, separators=(",", ":")).replace("<", "\\u003c"),
     }
     head, *parts = (TEMPLATES / "page.html").read_text("utf-8").split("{{")
@@ -154,5 +154,5 @@ class _Data:
 
 
 def _plain(report):
-    """What was said on standard error, without the name before each line."""
+    """The output on standard error, without the name before each line."""
     return "\n".join(line.removeprefix("simcuda:").strip() for line in report.splitlines())

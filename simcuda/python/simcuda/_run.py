@@ -287,7 +287,7 @@ def _say(options, line):
 
 
 def _repeated(options):
-    """The options of this run but for the seeds."""
+    """The options of this run, except the seeds."""
     for name in ("races", "devices", "fail", "report", "trace"):
         value = getattr(options, name)
         if value is not None:

@@ -12,7 +12,7 @@ COUNTS = struct.Struct("=QQ")  # as in driver/tally.h
 
 @dataclass
 class Tally:
-    """Calls, but for those that merely load the driver; kernels launched; the names of functions
+    """Calls, except those that merely load the driver; kernels launched; the names of functions
     that were called and are not implemented."""
 
     calls: int = 0

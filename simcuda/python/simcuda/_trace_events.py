@@ -8,7 +8,7 @@ import json
 
 from simcuda import _call_sites
 
-FIRST_STREAM = 1 << 30  # so that no number of a stream's track is that of a thread
+FIRST_STREAM = 1 << 30  # so that a stream's track never has the number of a thread
 LONG = 0.9
 
 

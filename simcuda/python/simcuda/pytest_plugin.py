@@ -10,7 +10,7 @@ import pathlib
 
 import pytest
 
-CHILD = "SIMCUDA_PYTEST_CHILD"  # names the file that says what a child has to do
+CHILD = "SIMCUDA_PYTEST_CHILD"  # names the file with the child's orders
 CHILD_PLUGIN = "simcuda-child"
 SKIPPED_AT = pytest.StashKey()  # the file and line where a marked test was skipped
 
@@ -46,7 +46,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", MARKER)
-    orders = os.environ.pop(CHILD, None)  # what the test itself starts is no child of ours
+    orders = os.environ.pop(CHILD, None)  # what the test starts is no child of the plugin
     if orders is not None:
         from simcuda._child import Child
 
@@ -64,8 +64,8 @@ def pytest_configure(config):
 
 @pytest.fixture
 def simcuda(request):
-    """What simcuda has beside CUDA's interface (`simcuda.Exports`), for a marked test: counts of
-    calls, races so far, faults to inject, whether one piece of work is ordered before another."""
+    """simcuda's functions (`simcuda.Exports`), for a marked test: counts of calls, races so far,
+    faults to inject, whether one piece of work is ordered before another."""
     child = request.config.pluginmanager.get_plugin(CHILD_PLUGIN)
     if child is None:
         pytest.fail("the fixture simcuda is for tests that are marked with simcuda", pytrace=False)
@@ -79,8 +79,8 @@ def pytest_runtest_protocol(item):
         return
     from simcuda._marker import run
 
-    # The rest of pytest's protocol stays as it is: reports, skips, expected failures. Only what
-    # would make fixtures and run the function here does not.
+    # The rest of pytest's protocol stays as it is: reports, skips, expected failures. Only the
+    # parts that would make fixtures and run the function here are left out.
     item.setup = item.teardown = lambda: None
     item.runtest = lambda: run(item, marker)
 

@@ -6,7 +6,7 @@
 
 #include "driver_test.h"
 
-// What a program of its own says on standard error, and how it ends.
+// The standard error and the exit status of a separate program.
 static char said[16384];
 
 static inline void run_apart(void (*program)(void)) {

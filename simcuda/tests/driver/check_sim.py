@@ -19,7 +19,7 @@ print(ctypes.CDLL("libcuda.so.1").cuInit(0), *[l.split(None, 5)[5].strip()
       for l in open("/proc/self/maps") if "libcuda.so" in l][:1])
 """
 
-# Two streams write the same memory; exits with the status that it is given.
+# Two streams write the same memory; exits with the given status.
 RACES = """
 import ctypes, os, sys
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -129,7 +129,7 @@ time.sleep(60)
 
 
 def check_status(run, sim, here):
-    """A race is a failure of a program that had none; everything else passes through."""
+    """A race is a failure of a program that had no other; all else passes through."""
     races = [sys.executable, "-c", RACES]
     folder = tempfile.mkdtemp()
     here = {**here, "TMPDIR": folder}
@@ -143,14 +143,14 @@ def check_status(run, sim, here):
         assert run(sim, *races, "0", SIMCUDA_SCHEDULE=schedule, **here).returncode == 66
     assert run(sim, *races, "3", **here).returncode == 3
     assert run(sim, *races, "0", str(int(signal.SIGKILL)), **here).returncode == 128 + 9
-    # A child that raced, whatever its parent makes of it; one that a sim of its own has judged.
+    # A child that raced, whatever its parent does with it; one that another sim has judged.
     told = 'python=$1; shift; "$python" "$@" || exit 1; exit 0'
     assert run(sim, "sh", "-c", told, "-", *races, "0", **here).returncode == 66
     judged = f'"{sim}" "$@"; test $? = 66'
     assert run(sim, "sh", "-c", judged, "-", *races, "0", **here).returncode == 0
     assert run(sim, "true", **here).returncode == 0
 
-    # What is found inside a kernel counts as a race does.
+    # Findings inside a kernel count as races do.
     finds = [sys.executable, "-c", FINDS]
     found = run(sim, *finds, **here)
     assert found.returncode == 66
@@ -193,7 +193,7 @@ def check_status(run, sim, here):
 
 
 def check_signal(sim, environment, number, send):
-    signal.signal(number, signal.SIG_DFL)  # whoever runs this may ignore it, as nohup does
+    signal.signal(number, signal.SIG_DFL)  # the parent may ignore it, as nohup does
     process = subprocess.Popen(
         [sim, sys.executable, "-c", WAITS],
         env={**os.environ, **environment},
@@ -239,7 +239,7 @@ def main():
         path = f"{sim.parent}:{kept.get('PATH', '')}"
         loads(library.parent, run("sh", "-c", 'sim "$@"', "-", *python, PATH=path, **here))
 
-        # A checkout whose name holds blanks, and its own build.
+        # A checkout with blanks in its name, and its own build.
         checkout = scratch / "my own checkout"
         (checkout / "simcuda").mkdir(parents=True)
         shutil.copy(sim, checkout / "simcuda/sim")

@@ -26,7 +26,7 @@ def read_rows(path):
 
 
 def check_older(library, rows, driver):
-    """What a driver of that version does not find as it must."""
+    """Names that a driver of that version does not find as it must."""
     reported = ctypes.c_int()
     assert library.cuDriverGetVersion(ctypes.byref(reported)) == 0
     assert reported.value == driver, reported.value

@@ -87,7 +87,7 @@ def check_python(folder):
     (result,) = found["result"]
     assert (calls[result[0]][1], result[1]) == ("cuMemAlloc", 1)
 
-    # Each memset, by the line that it is in; the second is not told to come after the first.
+    # Each memset, by its line; the second is not ordered after the first.
     first, second = found["operation"]
     sites = {number: frames for number, _, frames in found["site"]}
     wanted = [n for n, line in enumerate(code.splitlines(), 1) if "cuMemsetD8Async" in line]
@@ -100,7 +100,7 @@ def check_python(folder):
     ((earlier, later, *_, report),) = found["race"]
     assert (earlier, later) == (["operation", 1], ["operation", 2])
     assert report.startswith("simcuda: race: nothing orders")
-    # The host learns something of the second alone: the legacy stream has none of it.
+    # The host waits for the second alone: the legacy stream has none of it.
     ((_, call, lane, tick),) = found["saw"]
     assert calls[call][1] == "cuStreamSynchronize"
     assert [lane, tick] == second[9:]

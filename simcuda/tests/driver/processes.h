@@ -42,7 +42,7 @@ static inline void tell(int talk, const void *message, size_t size) {
   MUST_BE(send(talk, message, size, MSG_NOSIGNAL), size);
 }
 
-// Who hears nothing, because the other has ended, ends.
+// A process that reads nothing, because the other has ended, ends.
 static inline void hear(int talk, void *message, size_t size) {
   MUST_BE(recv(talk, message, size, 0), size);
 }

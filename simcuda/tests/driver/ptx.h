@@ -75,7 +75,7 @@ static inline CUmodule module_of(const char *ptx) {
   return module;
 }
 
-// So many blocks of so many threads.
+// A launch with this many blocks and threads.
 static inline CUresult launch(CUfunction function, unsigned blocks, unsigned threads,
                               CUstream stream, void **arguments) {
   static CUresult (*cuLaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,

@@ -47,7 +47,7 @@ static void there_and_back(const Array3DDescriptor *wanted, size_t rows, size_t 
     for (size_t j = 0; j < rows - y; ++j)
       for (size_t i = 0; i < BYTES - 2; ++i) MUST_BE(out[k][j][i], in[k + z][j + y][i + 2]);
   MUST_BE(out[0][0][BYTES - 1], 0);
-  // What does not fit is refused.
+  // Copies that do not fit fail.
   copy.from = (Side3D){.x = 4, .type = ARRAY, .array = array};
   MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
   copy.from = (Side3D){.y = rows, .type = ARRAY, .array = array};

@@ -37,7 +37,7 @@ int main(void) {
   last = nodes[0];
   MUST(cuGraphNodeGetDependencies(last, NULL, &count));
   MUST_BE(count, 2);
-  // What is left behind on purpose does not count as unjoined.
+  // A node left behind on purpose does not count as unjoined.
   MUST(cuStreamUpdateCaptureDependencies(stream, NULL, 0, SET));
   MUST(cuMemsetD8Async(data + 2, 1, 1, stream));
   MUST(cuStreamEndCapture(stream, &graph));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: Each form of cuStreamGetCaptureInfo tells of the capture, its graph and the nodes that the
+// Rule: Each form of cuStreamGetCaptureInfo reports the capture, its graph and the nodes that the
 // next one will depend on.
 // Source: cuda.h, cuStreamGetCaptureInfo
 #include "driver_test.h"

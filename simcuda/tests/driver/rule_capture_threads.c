@@ -37,7 +37,7 @@ static void run_other(int mode) {
   MUST_BE(pthread_join(thread, NULL), 0);
 }
 
-// Who ends it on the wrong thread ends it all the same.
+// Ending it on the wrong thread still ends it.
 static void must_be_over(void) {
   USE(cuStreamIsCapturing, 10000, CUstream, int *);
   USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);

@@ -28,7 +28,7 @@ enum {
   CALLS
 };
 
-// What each call works on, made before the capture: it has nothing to do with the one captured.
+// The objects of each call, made before the capture: they are not part of it.
 typedef struct {
   int call;
   CUcontext context;

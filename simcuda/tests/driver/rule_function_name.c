@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: The name of no function and of no kernel is asked for in vain: INVALID_VALUE.
+// Rule: The name of an invalid function or kernel cannot be queried: INVALID_VALUE.
 // Source: cuda.h, cuFuncGetName and cuKernelGetName
 #include "driver_test.h"
 

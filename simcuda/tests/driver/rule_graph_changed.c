@@ -83,7 +83,7 @@ int main(void) {
   MUST_BE(cuGraphMemsetNodeSetParams(copy, &fill), INVALID_VALUE);
   MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
 
-  // The graph's nodes, and not what was made of it.
+  // The graph's nodes, and not the executable graph's.
   fill.value = 2;
   MUST(cuGraphMemsetNodeSetParams(set, &fill));
   MUST(cuGraphMemsetNodeGetParams(set, &fill_told));
@@ -101,7 +101,7 @@ int main(void) {
   MUST_BE(cuGraphMemsetNodeSetParams(set, &fill), INVALID_VALUE);
   fill.width = SIZE;
 
-  // What was made of it, and not the graph.
+  // The executable graph, and not the graph.
   fill.value = 3;
   MUST(cuGraphExecMemsetNodeSetParams(exec, set, &fill, context));
   MUST(cuGraphExecHostNodeSetParams(exec, call, &counted));

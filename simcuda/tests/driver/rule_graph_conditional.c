@@ -34,7 +34,7 @@ static CUgraph graph_of(int kind, unsigned size, unsigned value, CUgraphNode *no
   return graph;
 }
 
-// What the bytes are after a launch: as digits, the first one in front.
+// The bytes after a launch, as digits, the first one in front.
 static unsigned bytes_after(CUgraphExec exec) {
   USE_MEMORY;
   USE_GRAPHS;
@@ -86,7 +86,7 @@ static void check_graph(void) {
   MUST_BE(cuGraphClone(&copy, graph) != SUCCESS, 1);
   MUST(cuGraphCreate(&other, 0));
   MUST_BE(cuGraphAddChildGraphNode(&last, other, NULL, 0, graph) != SUCCESS, 1);
-  // What comes after the node comes after its body.
+  // Work after the node comes after its body.
   const Copy behind = copy_of(data + 1, data, 1);
   MUST(cuGraphAddMemcpyNode(&last, graph, &node, 1, &behind, context));
   MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -94,7 +94,7 @@ static void check_graph(void) {
   MUST_BE(cuGraphInstantiateWithFlags(&second, graph, 0) != SUCCESS, 1);
   MUST(cuGraphExecDestroy(exec));
 
-  // One inside the other, whose handle may be of either graph.
+  // Nested nodes, whose handle may be of either graph.
   unsigned long long handle;
   MUST(cuGraphConditionalHandleCreate(&handle, graph, context, 2, ASSIGN_DEFAULT));
   wrong = choice_of(handle, SWITCH, BODIES);

@@ -51,7 +51,7 @@ int main(void) {
   MUST_BE(part.count >= all.least, 1);
   MUST_BE(part.count % all.alignment, 0);
   MUST(cuDevResourceGenerateDesc(&descriptor, &part, 1));
-  // Without a descriptor it has all that the device has.
+  // Without a descriptor it has all resources of the device.
   MUST(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM));
   MUST(cuGreenCtxGetDevResource(green, &remainder, SM));
   FOUND("without a descriptor: all of the device", remainder.count == all.count, 1);

@@ -47,7 +47,7 @@ int main(void) {
   MUST(cuStreamSynchronize(stream));
   MUST_BE(place_of(data[2]), CPU);
 
-  // What is discarded may be anything, and what is written afterwards stays.
+  // Discarded memory may hold anything, and later writes stay.
   unsigned char byte = 0;
   MUST(cuMemDiscardBatchAsync(data, sizes, RANGES, 0, stream));
   MUST(cuMemsetD8Async(data[1], 5, SIZE, stream));

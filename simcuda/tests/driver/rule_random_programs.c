@@ -71,8 +71,8 @@ typedef struct {
   const Operation *work[MOST];
 } Order;
 
-// What the manual leaves open (whether records and waits on blocking streams are work that the
-// legacy stream orders) is no order here.
+// Order that the manual leaves open (whether records and waits on blocking streams are work that
+// the legacy stream orders) does not count here.
 static Order order_of(const Program *p) {
   Order order = {0};
   unsigned stream[STREAMS] = {0}, event[EVENTS] = {0}, host = 0;
@@ -121,7 +121,7 @@ static uint64_t after(const Operation *o, uint64_t bytes) {
   return (bytes & ~((uint64_t)0xFF << 8 * o->to)) | value << 8 * o->to;
 }
 
-// Whether some order of the work ends with these bytes: by trying all.
+// Whether some order of the work ends with these bytes, by trying all orders.
 static int is_allowed(const Order *order, uint64_t wanted, int *results) {
   static uint64_t reached[1 << MOST][MOST_RESULTS];
   static int count[1 << MOST];

@@ -64,7 +64,7 @@ int main(void) {
   expect_destroyed();
   FOUND("a caller's release: on another thread", other_thread, 0);
 
-  // A graph's own reference, and one that it gives back.
+  // A graph's own reference, and one that it releases.
   MUST(cuUserObjectCreate(&object, &destroyed, destroy, 1, NO_DESTRUCTOR_SYNC));
   MUST(cuGraphCreate(&graph, 0));
   MUST_BE(cuGraphRetainUserObject(graph, object, 1, 2), INVALID_VALUE);
@@ -100,7 +100,7 @@ int main(void) {
   expect_destroyed();
   FOUND("after a launch: on another thread", other_thread, 1);
 
-  // What only a graph holds, or what was made of it.
+  // An object held only by a graph, or only by an executable graph.
   for (int launched = 0; launched < 2; ++launched) {
     MUST(cuGraphCreate(&graph, 0));
     MUST(cuUserObjectCreate(&object, &destroyed, destroy, 1, NO_DESTRUCTOR_SYNC));

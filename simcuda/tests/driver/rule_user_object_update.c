@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: An executable graph that is updated after another graph holds what that graph holds, and
-// lets go of what it held before, once its launches are done; one that is not updated does not.
+// releases what it held before, once its launches are done; one that is not updated does not.
 // Source: assumed, after cuda.core's tests; to be checked on a GPU
 #include "driver_test.h"
 

@@ -65,7 +65,7 @@ static void check_limits(void) {
   MUST(cuCtxSetLimit(0, 4096));
   MUST(cuCtxGetLimit(&limit, 0));
   MUST_BE(limit, 4096);
-  // What is set need not be what comes of it: as on an H200, save for the size of the cache.
+  // The value that is set need not be the result: as on an H200, except for the size of the cache.
   for (i = 0; i < sizeof limits / sizeof *limits; ++i) {
     MUST_BE(cuCtxSetLimit((int)i, 4097), limits[i].status);
     if (limits[i].status == UNSUPPORTED_LIMIT) continue;

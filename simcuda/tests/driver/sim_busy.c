@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A busy stream keeps what follows late, however often one asks, until somebody waits.
+// A busy stream delays what follows, however often it is queried, until a call waits for it.
 #include "simcuda.h"
 
 #include "driver_test.h"

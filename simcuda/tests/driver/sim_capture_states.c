@@ -119,7 +119,7 @@ static void check_waited_twice(void) {
   MUST(cuMemFree(data));
 }
 
-// A graph of the client's goes with a capture into it that is invalidated.
+// An invalidated capture destroys the client's graph that it captures into.
 static void check_into_graph(void) {
   USE_MEMORY;
   USE_CAPTURE;

@@ -81,7 +81,7 @@ int main(void) {
   MUST(cuMemsetD8Async(data, 1, 1, NULL));
   MUST(cuCtxSynchronize());
 
-  // One that a call was told to return does the same.
+  // An injected error does the same.
   MUST(simcuda_fail("cuMemAlloc", 1, 2));
   MUST_BE(cuMemAlloc(&unused, 1), 2);
   MUST(cuMemAlloc(&unused, 1));

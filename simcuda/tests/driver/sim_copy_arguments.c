@@ -38,7 +38,7 @@ static void check_shapes(void) {
   MUST(cuMemcpy2D(&rows));
   MUST(cuMemcpyDtoH(bytes, to, 16));
   MUST_BE(bytes[7] == 7 && bytes[8] == 16 && bytes[15] == 23, 1);
-  // Upwards there is no way: an H100 goes it all the same, but the manual has it refused.
+  // Upwards is impossible: an H100 does it anyway, but the manual forbids it.
   rows.from.pitch = (size_t)-8;
   rows.from.device = from + 32;
   MUST_BE(cuMemcpy2D(&rows), INVALID_VALUE);
@@ -60,8 +60,8 @@ static void check_shapes(void) {
   copy = good;
   copy.from.height = (size_t)1 << 61;  // slices 2^64 bytes apart, which an H100's driver takes
   MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
-  // Beyond the end of the address space, one way or the other. An H100's driver lets it begin anew
-  // at its start, and so copies what lies before `from`: that is nobody's, and refused here.
+  // Beyond the end of the address space, by x or by z. An H100's driver wraps around, and copies
+  // what is before `from`: that belongs to no one, and fails here.
   copy = good;
   copy.from.x = SIZE_MAX - 4;
   MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);

@@ -36,7 +36,7 @@ static void before_start(void) {
   MUST_BE(simcuda_ordered(1, 1), -1);
   MUST_BE(simcuda_lose_device(0), NOT_INITIALIZED);
   MUST_BE(of.busy(NULL, 1), NOT_INITIALIZED);
-  // What a call is made to return it returns; there is no context that it could end.
+  // The call returns the injected error; there is no context that the error could end.
   MUST(of.fail("cuDeviceGetCount", 1, STUCK));
   MUST_BE(call_driver(), STUCK);
   MUST_BE(call_driver(), NOT_INITIALIZED);

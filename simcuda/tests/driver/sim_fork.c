@@ -10,7 +10,7 @@
 static int stop;
 static int forked;
 
-// What the lost threads held stays behind in a child, and is no leak.
+// What the parent's threads held stays in a child, and is no leak.
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return forked; }
 
@@ -95,7 +95,7 @@ int main(int count, char **arguments) {
     const pid_t id = fork();
     if (id == 0) {
       forked = 1;
-      alarm(600);  // who hangs is killed
+      alarm(600);  // a hanging process is killed
       if (child(data)) _exit(1);
       if (i % 10) _exit(0);
       if (i % 20) exit(0);  // with the library's own end

@@ -135,7 +135,7 @@ static void check_instantiation(void) {
   MUST(cuGraphCreate(&graph, 0));
   MUST(cuGraphAddEmptyNode(&node, graph, NULL, 0));
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, INVALID_FLAG), INVALID_VALUE);
-  // A device would launch neither empty nodes nor what is freed on request.
+  // A device could launch neither empty nodes nor a graph that frees on request.
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH), NOT_SUPPORTED);
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH | AUTO_FREE), INVALID_VALUE);
 
@@ -212,7 +212,7 @@ static void destroyed(void *unused) {
   __atomic_store_n(&calls, calls + 1, __ATOMIC_SEQ_CST);
 }
 
-// A graph gives up what it holds, and no more: what a driver takes, and then is undefined.
+// A graph releases what it holds, and no more: a driver accepts more, which is undefined.
 static void check_user_objects(void) {
   USE_GRAPHS;
   USE(cuUserObjectCreate, 11030, CUuserObject *, void *, void (*)(void *), unsigned, unsigned);

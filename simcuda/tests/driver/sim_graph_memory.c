@@ -30,7 +30,7 @@ int main(void) {
   MUST_BE(cuMemFreeAsync(data, stream), INVALID_VALUE);
   MUST_BE(cuMemFree(data), INVALID_VALUE);
   MUST(cuStreamEndCapture(stream, &graph));
-  // Nothing is there before a launch.
+  // There is no memory before a launch.
   MUST_BE(cuMemFree(second), INVALID_VALUE);
   MUST_BE(cuMemFreeAsync(second, stream), INVALID_VALUE);
   MUST(cuGraphCreate(&parent, 0));

@@ -40,7 +40,7 @@ int main(void) {
   MUST(cuDeviceGetDevResource(0, &all, SM));
   MUST(cuDeviceGetDevResource(1, &of_other, SM));
 
-  // Not given out, or not to be split.
+  // Not returned by the driver, or not to be split.
   wrong = all;
   wrong.type = 0;
   MUST_BE(cuDevSmResourceSplitByCount(parts, &groups, &wrong, NULL, 0, 1), TYPE);

@@ -34,7 +34,7 @@ static void make_second_current(void) {
   MUST(cuCtxSetCurrent(context));
 }
 
-// Where its memory lies: all descriptors of that name.
+// The files of its memory: all descriptors of that name.
 static void replace_arenas(int with) {
   char path[64], name[64];
   for (int file = TALK + 1; file < FILES; ++file) {
@@ -50,7 +50,7 @@ static void replace_arenas(int with) {
   }
 }
 
-// The other process: shares, and does what it is told.
+// The other process: shares, and follows commands.
 static void share(void) {
   const CUcontext context = start();
   USE_MEMORY;
@@ -82,7 +82,7 @@ static void share(void) {
   MUST(cuStreamSynchronize(LEGACY));
   MUST(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 0));
   MUST(cuMemPoolExportPointer(&shared.pooled, pooled));
-  // Of a pool that has been exported, too, if to nobody here.
+  // Of a pool that has been exported, too, even if nobody here has imported it.
   MUST(cuMemPoolExportPointer(&shared.pooled_twice, pooled_twice));
   tell(TALK, &shared, sizeof shared);
   send_file(TALK, file);
@@ -96,7 +96,7 @@ static void share(void) {
     } else if (turn == 'c') {
       for (int number = TALK + 1; number < FILES; ++number) close(number);
     } else if (turn == 'r') {
-      MUST(cuEventRecord(event, LEGACY));  // once somebody waits for it
+      MUST(cuEventRecord(event, LEGACY));  // runs once something waits for it
     } else if (turn == 'm') {
       IpcHandle handle;
       MUST(cuMemFree(more));
@@ -148,7 +148,7 @@ static void check_own(void) {
   MUST(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 0));
   MUST_BE(IMPORT(&none, -1), INVALID_VALUE);
   MUST_BE(cuMemPoolImportFromShareableHandle(&none, (void *)(intptr_t)file, 2, 0), INVALID_VALUE);
-  // Its own process may import it, but gives it out as itself alone.
+  // Its own process may import it, but the import exports only itself.
   MUST(IMPORT(&imported, file));
   MUST_BE(cuMemPoolExportToShareableHandle(&file, imported, POSIX_FILE_DESCRIPTOR, 0),
           INVALID_VALUE);
@@ -218,13 +218,13 @@ static void check_opened(const Shared *shared, const Shared *of_another) {
     MUST(cuIpcOpenMemHandle(&data, shared->memory, PEERS));
     MUST(cuIpcCloseMemHandle(data));
   }
-  // An event that was opened is not given out again.
+  // An opened event cannot be exported again.
   MUST(cuIpcOpenEventHandle(&event, shared->event));
   MUST_BE(cuIpcGetEventHandle(&handle, event), INVALID_HANDLE);
   MUST(cuEventDestroy(event));
 }
 
-// Of many handles, one after the other, none is confused with another.
+// Among many handles, one after the other, none is confused with another.
 static void check_many(int talk) {
   USE_MEMORY;
   USE_IPC;
@@ -277,7 +277,7 @@ static void check_waits(const Shared *shared, int talk) {
   CUstream stream;
   MUST(cuIpcOpenEventHandle(&event, shared->event));
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
-  // What is done already holds nothing up.
+  // Completed work delays nothing.
   MUST(cuStreamWaitEvent(stream, event, 0));
   MUST(cuStreamSynchronize(stream));
   tell(talk, "r", 1);
@@ -366,7 +366,7 @@ static void check_pool(const Shared *shared, int file) {
   MUST_BE(cuMemPoolImportPointer(&data, pool, &handle), INVALID_VALUE);
   MUST(cuMemPoolImportPointer(&data, pool, &shared->pooled));
   MUST_BE(cuMemPoolExportPointer(&handle, data), INVALID_VALUE);
-  // Beside it a handle is opened as ever.
+  // Beside it a handle can still be opened.
   MUST(cuIpcOpenMemHandle(&whole, shared->memory, PEERS));
   MUST(cuIpcOpenMemHandle(&again, shared->more, PEERS));
   MUST(cuIpcCloseMemHandle(again));

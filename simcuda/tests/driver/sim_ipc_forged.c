@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles that nobody has given out name nothing, whatever they say: of places, of processes, and
-// of files that are none of simcuda's, or look as if they were.
+// Forged handles name nothing, whatever they contain: entries, processes, and files that are not
+// simcuda's, or look as if they were.
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "processes.h"
 
-// What simcuda's handles hold.
+// The contents of simcuda's handles.
 typedef struct {
   uint64_t nonce, id;
   int32_t process, file;
@@ -90,7 +90,7 @@ int main(int count, char **arguments) {
   MUST_BE(fstat(real, &status), 0);
   MUST_BE(pread(real, &board, sizeof board, 0), sizeof board);
 
-  // Of no process, of no file, of one that is none of simcuda's.
+  // No such process, no such file, a file that is not simcuda's.
   forged = memory;
   forged.process = 0;
   MUST_BE(open_ticket(forged), INVALID_VALUE);
@@ -119,7 +119,7 @@ int main(int count, char **arguments) {
   MUST_BE(open_ticket(forged), INVALID_VALUE);
   close(forged.file);
 
-  // Of the right board: places that there are not, or that are free, and other kinds.
+  // Of the right board: invalid or free entries, and other kinds.
   forged = memory;
   forged.slot = UINT32_MAX;
   MUST_BE(open_ticket(forged), INVALID_VALUE);

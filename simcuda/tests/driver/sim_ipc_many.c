@@ -4,7 +4,7 @@
 
 #include "processes.h"
 
-// More than 256 records that are all pending: of one event no more than 64 can be.
+// More than 256 pending records; one event can have at most 64.
 static void check_records(void) {
   USE_EVENTS;
   USE_STREAMS;

@@ -105,7 +105,7 @@ static void check_launches(CUmodule module) {
   MUST_BE(LAUNCH(function, missing), INVALID_VALUE);
   MUST_BE(cuLaunchKernel(function, 1, 1, 1, 1, 1, 0, 0, LEGACY, arguments, NULL), INVALID_VALUE);
 
-  // In one buffer: it has to be there, hold them all, and be named by keys that are known.
+  // In one buffer: it has to exist, hold them all, and have known keys.
   struct {
     CUdeviceptr data;
     uint64_t size;
@@ -149,7 +149,7 @@ static void check_launches(CUmodule module) {
   MUST(cuMemFree(data));
 }
 
-// What a kernel names is freed before it runs: it reads poison.
+// Memory that a kernel names is freed before it runs: it reads poison.
 static void check_freed(CUmodule module) {
   USE_MEMORY;
   USE_STREAMS;
@@ -244,7 +244,7 @@ static void check_modules(CUmodule module) {
   MUST_BE(offset, 8);
   MUST_BE(cuKernelGetFunction(&of_kernel, function), INVALID_HANDLE);
 
-  // A library has one module in each context, and it goes with the library, or with the context.
+  // A library has one module in each context. It is unloaded with the library, or with the context.
   MUST(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
   MUST(cuLibraryGetKernel(&kernel, library, "fill"));
   MUST_BE(cuFuncGetModule(&none, kernel), INVALID_HANDLE);
@@ -281,7 +281,7 @@ static void check_attributes(CUmodule module) {
   MUST_BE(cuLaunchKernelEx(&config, function, arguments, NULL), INVALID_VALUE);
   config.attributes = attributes;
   MUST(cuLaunchKernelEx(&config, function, arguments, NULL));
-  // What changes the order is not imitated.
+  // Attributes that would change the order are not supported.
   const uint64_t before = simcuda_unsupported();
   config.count = 2;
   MUST_BE(cuLaunchKernelEx(&config, function, arguments, NULL), NOT_SUPPORTED);

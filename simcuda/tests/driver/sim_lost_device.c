@@ -88,7 +88,7 @@ int main(void) {
     MUST_BE(cuDevicePrimaryCtxRetain(&another, 1), UNKNOWN);
     MUST_BE(cuDevicePrimaryCtxReset(1), UNKNOWN);
   }
-  // The other device goes on, and is told where it would need this one.
+  // The other device goes on, and gets errors where it would need this one.
   MUST(cuCtxSetCurrent(first));
   for (int i = 0; i < 600000 && !__atomic_load_n(&told, __ATOMIC_SEQ_CST); ++i) usleep(1000);
   MUST_BE(told, UNKNOWN);
@@ -105,7 +105,7 @@ int main(void) {
   MUST_BE(byte, 5);
   MUST(cuMemGetInfo(&free, &total));
   MUST(cuDeviceGetName(name, sizeof name, 1));
-  // What is left of it can be let go of: once, though with the error.
+  // What is left of it can be released: once, though with the error.
   MUST_BE(cuStreamDestroy(stream), UNKNOWN);
   MUST_BE(cuStreamDestroy(stream), INVALID_HANDLE);
   MUST_BE(cuEventDestroy(event), UNKNOWN);

@@ -11,8 +11,8 @@ static size_t free_memory(void) {
   return free;
 }
 
-// What simcuda has allocated for itself, to the byte; under a sanitizer, whose allocator keeps no
-// such count, nothing.
+// The bytes that simcuda has allocated for itself; under a sanitizer, whose allocator keeps no such
+// count, 0.
 static size_t host_memory(void) {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;

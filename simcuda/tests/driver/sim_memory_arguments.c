@@ -39,7 +39,7 @@ static void check_host_memory(void) {
   // Neither of the two is memory of anybody's from here on.
   MUST_BE(cuMemcpy(address_of(&byte), address_of(host), 1), INVALID_VALUE);
   MUST_BE(cuMemcpy(address_of(&byte), alias, 1), INVALID_VALUE);
-  // What overlaps the end of other memory cannot be registered, nor what overlaps its beginning.
+  // A range that overlaps the end, or the beginning, of other memory cannot be registered.
   unsigned char *page = new_page();
   MUST(cuMemHostRegister(page + 1024, 1024, 0));
   MUST_BE(cuMemHostRegister(page, 2048, 0), ALREADY_REGISTERED);
@@ -71,7 +71,7 @@ static void check_pending_free(void) {
   MUST(cuMemFree(again));
   MUST(cuStreamSynchronize(stream));
   MUST_BE(cuMemFree(again), INVALID_VALUE);
-  // What is late for memory that has gone is done nowhere.
+  // Late work on freed memory does nothing.
   MUST(cuMemAllocAsync(&data, 2 * SIZE, stream));
   MUST(cuMemsetD8Async(data, 1, SIZE, stream));
   MUST(cuMemcpyDtoDAsync(data + SIZE, data, SIZE, stream));
@@ -131,7 +131,7 @@ static void check_attributes(void) {
   CUstream stream;
   uint64_t host = 0, types = 7;
   int mine;
-  // Of a foreign address the plural form knows nothing.
+  // The plural form knows nothing about a foreign address.
   for (int i = 0; i < COUNT; ++i) places[i] = &values[i];
   memset(values, 1, sizeof values);
   MUST(cuPointerGetAttributes(COUNT, wanted, places, address_of(&mine)));

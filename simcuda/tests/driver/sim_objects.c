@@ -35,7 +35,7 @@ static void check_others(void) {
   MUST(cuGraphExecDestroy(exec));
   MUST(cuGraphDestroy(graph));
   MUST(cuArrayDestroy(array));
-  // What a stream was told to free counts no more.
+  // Memory that a stream will free no longer counts.
   const uint64_t memories = simcuda_objects("CUdeviceptr");
   MUST(cuMemAllocFromPoolAsync(&data, 64, pool, LEGACY));
   MUST_BE(simcuda_objects("CUdeviceptr"), memories + 1);

@@ -13,8 +13,8 @@ typedef struct {
 
 enum { PINNED = 1, MANAGED = 2, DEVICE = 1, MIB = 1 << 20, INVALID_TYPE = 0, READ_WRITE = 3 };
 
-// A pool gives no more than it was made for, in whole pieces of 32 MiB (as an H200's), and what
-// could not be had leaves it as it was.
+// A pool has no more than its maximum, in whole pieces of 32 MiB (as an H200's), and a failed
+// allocation does not change it.
 static void check_limit(void) {
   USE_STREAMS;
   USE_POOLS;

@@ -61,6 +61,6 @@ int main(void) {
   MUST(cuStreamSynchronize(one));
   MUST(cuMemPoolTrimTo(pool, 0));
   MUST(cuMemAllocAsync(&second, SIZE, one));
-  MUST_BE(second != first, 1);  // it had been given back
+  MUST_BE(second != first, 1);  // the pool had returned it
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A kernel that waits for somebody keeps nobody else waiting: other kernels, copies, host functions
-// and calls go on beside it; and what it uses stays where it is while it runs.
+// A kernel that waits blocks nothing else: other kernels, copies, host functions and calls go on
+// beside it. The memory that it uses stays where it is while it runs.
 #include <sys/mman.h>
 
 #include "race_ptx.h"
@@ -21,7 +21,7 @@ static void must_wait(CUstream stream) {
   MUST(cuStreamSynchronize(stream));
 }
 
-// By the host's own hand, which a driver does not see.
+// By the host itself, which a driver does not see.
 static void check_host_releases(void) {
   USE_STREAMS;
   set_flag(0);
@@ -30,7 +30,7 @@ static void check_host_releases(void) {
   must_wait(waits);
 }
 
-// By another kernel, a copy, memset, or a host function of another stream.
+// By another kernel, a copy, a memset, or a host function of another stream.
 static void check_stream_releases(void) {
   USE_MEMORY;
   USE_STREAMS;

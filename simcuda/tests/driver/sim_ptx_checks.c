@@ -172,7 +172,7 @@ static void write_before(void) {
   must_stay(ILLEGAL_ADDRESS);
 }
 
-// Where there was more room for another one before.
+// Where another block had more room before.
 static void write_behind_reused(void) {
   const CUmodule module = begin();
   USE_POOLS;
@@ -239,7 +239,7 @@ static void go_on_for_ever_on_threads(void) {
   must_stay(TIMEOUT);
 }
 
-// Of all blocks that write too far, on whatever thread.
+// Of all blocks that write too far, on any thread.
 static void write_too_far_from_many_blocks(void) {
   enum { BLOCKS = 4000, GOOD = 2345 };
   setenv("SIMCUDA_KERNEL_THREADS", "4", 1);
@@ -318,7 +318,7 @@ static void race_with_copy(void) {
   MUST_BE(sim.races(), 1);
 }
 
-// What is not asked for is not looked at.
+// Checks that are not requested are not made.
 static void look_at_nothing(void) {
   setenv("SIMCUDA_CHECK", "memory", 1);
   const CUmodule module = begin();

@@ -231,7 +231,7 @@ static void check_stand_in(void) {
   MUST(cuGraphLaunch(exec, stream));
   MUST_BE(word_at(x), 5);
   MUST_BE(sim.races(), 0);
-  // Nothing orders it with what is done to the same word elsewhere.
+  // Nothing orders it with other work on the same word.
   set_word(left, 2);
   MUST(cuGraphLaunch(exec, stream));
   MUST(cuMemsetD8Async(x, 0, 4, other));
@@ -275,7 +275,7 @@ static CUgraph switch_of(unsigned value, CUdeviceptr *to, int kind, unsigned siz
   return graph;
 }
 
-// What is instantiated is told to go by another value, and to do other things in its bodies.
+// The executable graph gets another condition, and other work in its bodies.
 static void check_update(void) {
   USE_GRAPHS;
   struct {
@@ -334,7 +334,7 @@ static void check_races(void) {
   MUST(cuGraphExecDestroy(exec));
   MUST(cuGraphDestroy(graph));
 
-  // Of the node with what is beside it in the graph, and with what is not.
+  // The node with what is parallel to it in the graph, and with what is not.
   for (int edge = 0; edge < 2; ++edge) {
     graph = new_graph();
     unsigned long long handle = handle_of(graph, 0, ASSIGN_DEFAULT);

@@ -63,14 +63,14 @@ static void check_node(void) {
   must_hold(0, 5);
   must_hold(1, 1);
 
-  // The graph is told otherwise: what is instantiated goes on as it was.
+  // The graph is changed: the executable graph goes on as it was.
   MUST(cuGraphKernelNodeSetParams(node, &parameters));
   MUST(cuGraphLaunch(exec, stream));
   must_hold(0, 5);
   MUST(cuGraphInstantiateWithFlags(&second, graph, 0));
   MUST(cuGraphLaunch(second, stream));
   must_hold(0, 50);
-  // Or that alone is, from its next launch on; and arguments that were told can be given back.
+  // Or only the executable graph is, from its next launch on; arguments passed to it can be freed.
   MUST(cuGraphKernelNodeGetParams(node, &told));
   *(unsigned *)told.arguments[1] = 50;
   told.block[0] = 2;

@@ -174,7 +174,7 @@ static void check_zstd(void) {
   }
 }
 
-// Of an image whose size nobody says, no more is read than tells what it is.
+// If an image's size is unknown, only enough is read to see what it is.
 static void check_end_of_page(void) {
   USE_KERNELS;
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -247,7 +247,7 @@ static void check_files(void) {
   MUST(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
   MUST(cuLibraryGetModule(&module, library));
   must_run(module, "fill");
-  // What only says where something is in memory is none in a file.
+  // A struct that only points to code in memory is no image in a file.
   const struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
   MUST_BE(ftruncate(file, 0), 0);
   MUST_BE(cuModuleLoad(&module, path), INVALID_IMAGE);

@@ -96,8 +96,8 @@ static void check_numbers(CUmodule module) {
   MUST(cuMemcpyDtoH(words, to, SIZE));
   for (unsigned i = 0; i < COUNT; ++i) MUST_BE(words[i], COUNT - 1 - i);
 
-  // In one buffer, as long as the parameters: without what fills up a structure. An H100's driver
-  // takes a shorter one, and reads what is behind it.
+  // In one buffer, as long as the parameters, without the padding of a structure. An H100's driver
+  // accepts a shorter one, and reads what follows it.
   struct {
     CUdeviceptr to;
     unsigned value;
@@ -112,7 +112,7 @@ static void check_numbers(CUmodule module) {
   MUST(cuStreamSynchronize(stream));
   MUST_BE(read_word(to), 9);
 
-  // What does not fit.
+  // Arguments that do not fit.
   void **arguments = ARGUMENTS(&to, &value);
   MUST_BE(launch(fill, 1, 1025, stream, arguments), INVALID_VALUE);
   MUST_BE(launch(fill, 0, 1, stream, arguments), INVALID_VALUE);
@@ -192,8 +192,8 @@ static void check_unload(void) {
   MUST(cuMemFree(to));
 }
 
-// What kernels print comes on standard output, once they have run; what they take of memory is
-// nobody else's.
+// Kernels print to standard output, after they have run. Memory that they allocate belongs to them
+// alone.
 static void check_printed(CUmodule module) {
   USE_SIM(uint64_t, simcuda_objects, const char *);
   const uint64_t objects = simcuda_objects("CUdeviceptr");

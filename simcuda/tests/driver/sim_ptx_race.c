@@ -52,7 +52,7 @@ static void check_pairs(void) {
   MUST(cuEventDestroy(done));
 }
 
-// What was submitted after a kernel, and does not race with it, may not hide what does.
+// Later work that does not race with a kernel must not hide work that does.
 static void check_late(void) {
   USE_MEMORY;
   USE_EVENTS;
@@ -82,7 +82,7 @@ static void check_pool(void) {
   RACE_FREE(MUST(cuMemAllocAsync(&first, SIZE, a)); FILL(a, first, COUNT);
             MUST(cuMemFreeAsync(first, a)); MUST(cuMemAllocAsync(&second, SIZE, a));
             MUST_BE(second == first, 1); FILL(a, second, COUNT); MUST(cuMemFreeAsync(second, a)););
-  // By another stream, for an edge of the pool's own, which orders the block alone.
+  // By another stream, because of an edge of the pool's own, which orders the block alone.
   RACE_FREE(MUST(cuMemAllocAsync(&first, SIZE, a)); FILL(a, first, COUNT);
             MUST(cuMemFreeAsync(first, a)); MUST(cuMemAllocAsync(&second, SIZE, b));
             MUST_BE(second == first, 1); FILL(b, second, COUNT); MUST(cuMemFreeAsync(second, b)););

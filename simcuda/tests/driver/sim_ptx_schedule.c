@@ -81,13 +81,13 @@ static void check_host(void) {
        MUST(sim.host_access(memory, 4, 0)););
   RACE_FREE(MUST(launch(fill, 1, COUNT, LEGACY, ARGUMENTS(&address, &value)));
             MUST(cuStreamSynchronize(LEGACY)); MUST(sim.host_access(memory, 4, 0)););
-  // What it does not write, the host may look at.
+  // The host may use memory that the kernel does not write.
   RACE_FREE(MUST(launch(fill, 1, 1, LEGACY, ARGUMENTS(&address, &value)));
             MUST(sim.host_access((char *)memory + 4, 4, 1)););
   MUST(cuMemFreeHost(memory));
 }
 
-// A kernel that would wait for ever ends with its context.
+// A kernel that would wait forever ends with its context.
 static void check_failure(void) {
   USE_MEMORY;
   USE_STREAMS;
@@ -107,7 +107,7 @@ static void check_failure(void) {
   MUST(launch(wait_for, 1, 1, one, ARGUMENTS(&word)));
   (void)cuStreamQuery(one), (void)cuStreamQuery(one);
   MUST(launch(function_in(module, "halt"), 1, 1, two, NULL));
-  // What comes behind it does not begin; where it has run by now, it is refused.
+  // Work after it does not begin; a call after it has run fails.
   const CUresult behind = launch(wait_for, 1, 1, two, ARGUMENTS(&word));
   MUST_BE(behind == SUCCESS || behind == LAUNCH_FAILED, 1);
   MUST_BE(cuCtxSynchronize(), LAUNCH_FAILED);

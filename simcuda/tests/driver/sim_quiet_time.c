@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work moves by itself once no call has come for the quiet time: a client that waits for something
-// else than the driver is not kept waiting for ever.
+// Work runs by itself once no call has come for the quiet time: a client that waits for something
+// other than the driver does not wait forever.
 #include "driver_test.h"
 
 int main(void) {

@@ -39,7 +39,7 @@ int main(void) {
   RACES(0, MUST(cuMemcpyDtoHAsync(locked, data, 32, stream));
         MUST(sim.host_access(locked + 32, 32, READ)););
   RACES(0, MUST(cuMemcpyDtoH(locked, data, 64)); MUST(sim.host_access(locked, 64, WRITE)););
-  // To the device: the host may not change the source, and may look at it.
+  // To the device: the host must not change the source, and may read it.
   RACES(0, MUST(cuMemcpyHtoDAsync(data, pageable, 64, stream));
         MUST(sim.host_access(pageable, 64, WRITE)););
   RACES(1, MUST(cuMemcpyHtoDAsync(data, locked, 64, stream));
@@ -47,7 +47,7 @@ int main(void) {
   RACES(0, MUST(cuMemcpyHtoDAsync(data, locked, 64, stream));
         MUST(sim.host_access(locked, 64, READ)););
   RACES(0, MUST(cuMemcpyHtoD(data, locked, 64)); MUST(sim.host_access(locked, 64, WRITE)););
-  // What the host did before comes before.
+  // What the host did before comes before the copy.
   RACES(0, MUST(sim.host_access(locked, 64, WRITE));
         MUST(cuMemcpyHtoDAsync(data, locked, 64, stream)););
   // Two addresses of the same bytes.
@@ -61,7 +61,7 @@ int main(void) {
   RACES(1, MUST(cuMemcpyHtoD(data, pageable, 64)); MUST(cuMemsetD8Async(data, 0, 1, stream)););
   RACES(0, MUST(cuMemcpyHtoD(data, pageable, 64)); MUST(cuStreamSynchronize(LEGACY));
         MUST(cuMemsetD8Async(data, 0, 1, stream)););
-  // The host can't touch memory of the device, nor what is not there.
+  // The host cannot access device memory, nor memory that does not exist.
   MUST_BE(sim.host_access((void *)(uintptr_t)data, 1, READ), INVALID_VALUE);
   MUST_BE(sim.host_access(locked, 65, READ), INVALID_VALUE);
   MUST_BE(sim.host_access(NULL, 1, READ), INVALID_VALUE);

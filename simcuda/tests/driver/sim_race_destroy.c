@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A destroyed stream's work goes on, and nothing comes after it that does not wait for it: not even
-// a new stream that takes its place. Streams that come and go cost no memory for ever.
+// A destroyed stream's work goes on, and only work that waits for it comes after it, also if a new
+// stream takes its place. Destroyed streams do not use more and more memory.
 #include "race_test.h"
 
 int main(void) {

@@ -19,7 +19,7 @@ int main(void) {
   MUST(cuEventCreate(&event, 2));
   MUST(cuEventCreate(&other, 2));
 
-  // Write and read, read and write, write and write; two reads are none.
+  // Write and read, read and write, write and write race; two reads do not.
   RACES(1, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuMemcpyDtoDAsync(copy, data, 64, two)););
   RACES(1, MUST(cuMemcpyDtoDAsync(copy, data, 64, one)); MUST(cuMemsetD8Async(data, 1, 64, two)););
   RACES(1, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuMemsetD8Async(data, 2, 64, two)););

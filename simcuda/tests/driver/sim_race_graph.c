@@ -75,7 +75,7 @@ int main(void) {
   MUST(cuStreamCreate(&b, NON_BLOCKING));
   MUST(cuEventCreate(&event, 2));
 
-  // Branches beside each other; the launch alone tells of it, once for each.
+  // Parallel branches; only the launch reports the race, once for each.
   begin(a);
   wait_for(b, a);
   MUST(cuMemsetD8Async(data, 1, 64, a));
@@ -88,7 +88,7 @@ int main(void) {
   RACES(2, MUST(cuGraphLaunch(exec, a)); MUST(cuGraphLaunch(exec, b)););
   MUST(cuGraphExecDestroy(exec));
 
-  // In the order of edges, of which a child's come between those of its node.
+  // In the order of edges; a child's edges come between those of its node.
   begin(a);
   MUST(cuMemsetD8Async(data, 1, 64, a));
   other = end(a);
@@ -161,7 +161,7 @@ int main(void) {
   // Before it is there: with its allocation, its own use, its end.
   RACES(3, MUST(cuGraphLaunch(other, b)); MUST(cuGraphLaunch(exec, a));
         MUST(cuMemFreeAsync(graphs, a)););
-  // What was freed and then forgotten is named without a race, and refused all the same.
+  // Memory that was freed and then forgotten is named without a race, and the call still fails.
   CUdeviceptr gone = 0;
   CUgraphExec uses_gone;
   MUST(cuMemAllocAsync(&gone, 3 * 4096, a));
@@ -196,8 +196,8 @@ int main(void) {
     MUST(cuGraphExecDestroy(exec));
   }
 
-  // A user object's destructor comes after the launches that held it, and says so without a call.
-  // What is asked for the launch cannot go on for a while, and so tells the host nothing.
+  // A user object's destructor comes after the launches that held it, and shows this without a
+  // call. The stream that waits for the launch is held up, so its queries tell the host nothing.
   USE(cuUserObjectCreate, 11030, CUuserObject *, void *, void (*)(void *), unsigned, unsigned);
   USE(cuGraphRetainUserObject, 11030, CUgraph, CUuserObject, unsigned, unsigned);
   int destroyed = 0;

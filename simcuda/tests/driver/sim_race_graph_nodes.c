@@ -48,7 +48,7 @@ static void check_memory(void) {
   }
 }
 
-// What a launch leaves is used after it, and before whoever frees it, a graph or a stream.
+// Memory that a launch leaves is used after it, and before it is freed by a graph or a stream.
 static void check_kept(void) {
   USE_MEMORY;
   USE_GRAPHS;

@@ -120,7 +120,7 @@ static void add_graph(Model *m, const Program *p, int g, const char *opening, ch
 // Whether the last work of a stream comes before this; the last stream is the legacy one.
 static int orders(const Operation *o, int stream) {
   if (o->stream == STREAMS) return stream == STREAMS || kinds[stream] == 0;
-  // What waits for a stream does not wait for what its next work would come after.
+  // A wait for a stream does not wait for what the stream's next work would come after.
   return stream == o->stream || (stream == STREAMS && kinds[o->stream] == 0 && o->what != SYNC);
 }
 
@@ -265,7 +265,7 @@ static void run(const Program *p, const Model *m, uint64_t seed) {
       fprintf(stderr, "program %llu, operation %d\n", (unsigned long long)seed, i);
     MUST_BE(sim.races() > before, m->races[i]);
   }
-  // Nothing waits for what is destroyed, and it runs all the same.
+  // Nothing waits for destroyed streams, but their work still runs.
   for (int g = 0; g < GRAPHS; ++g) MUST(cuGraphExecDestroy(execs[g]));
   for (int e = 0; e < EVENTS; ++e) MUST(cuEventDestroy(events[e]));
   MUST(cuCtxSynchronize());

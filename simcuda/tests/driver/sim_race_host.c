@@ -31,7 +31,7 @@ int main(void) {
   RACES(0, WRITE; MUST(cuCtxSynchronize()); READ;);
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); MUST(cuEventSynchronize(event)); READ;);
   RACES(1, MUST(cuEventRecord(event, one)); WRITE; MUST(cuEventSynchronize(event)); READ;);
-  // A query says so, too, once it says yes; and so does an elapsed time.
+  // A query that returns success orders the host, too, and so does an elapsed time.
   RACES(0, WRITE; while (cuStreamQuery(one) == NOT_READY); READ;);
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); while (cuEventQuery(event) == NOT_READY); READ;);
   RACES(1, WRITE; while (cuStreamQuery(three) == NOT_READY); READ;);
@@ -43,7 +43,7 @@ int main(void) {
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); MUST(cuEventRecord(later, one));
         while (cuEventElapsedTime(&ms, event, later) == NOT_READY)(void) cuEventQuery(later);
         READ;);
-  // Whoever asks for nothing else gets it done, as by any query.
+  // A client that only asks for this gets it done, as by any query.
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); MUST(cuEventRecord(later, one));
         while (cuEventElapsedTime(&ms, event, later) == NOT_READY) continue; READ;);
   // The copy to pageable memory has arrived when it returns.
@@ -52,7 +52,7 @@ int main(void) {
   // The host waits for what another stream waited for.
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); MUST(cuStreamWaitEvent(three, event, 0));
         MUST(cuStreamSynchronize(three)); READ;);
-  // What was submitted before the wait is not ordered by it.
+  // The wait does not order what was submitted before it.
   RACES(1, WRITE; READ; MUST(cuStreamSynchronize(one)););
   return 0;
 }

@@ -58,7 +58,7 @@ int main(void) {
   RACES(0, LAUNCH; MUST(cuEventRecord(event, one)); MUST(cuStreamWaitEvent(two, event, 0));
         MUST(cuMemcpyDtoHAsync(locked, data, 64, two)); may_go = 1;
         MUST(cuStreamSynchronize(two)););
-  // The stream goes on: a later use in it is none of the function's.
+  // The stream goes on: a later use in it is not the function's.
   RACES(0, LAUNCH; MUST(cuMemcpyDtoHAsync(locked, data, 64, one)); may_go = 1;
         MUST(cuStreamSynchronize(one)););
   // The client waits for the function itself, and not for its return.
@@ -76,7 +76,7 @@ int main(void) {
         MUST(cuMemsetD8Async(data, 1, 64, blocking)); MUST(cuLaunchHostFunc(LEGACY, touch, locked));
         MUST(cuEventRecord(event, LEGACY)); (void)cuEventQuery(event); (void)cuEventQuery(event);
         while (!begun) usleep(100); MUST(cuMemsetD8Async(data, 2, 64, two)); may_go = 1;);
-  // Whoever is waited for cannot wait for all.
+  // A function that is waited for cannot wait for all.
   RACES(1, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuMemsetD8Async(data, 2, 64, two));
         MUST(cuLaunchHostFunc(one, reset, NULL)); MUST(cuStreamSynchronize(one)););
   return 0;

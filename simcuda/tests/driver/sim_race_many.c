@@ -43,14 +43,13 @@ static void check_pieces(void) {
         MUST(cuStreamSynchronize(a)); use_pieces(); MUST(cuMemsetD8Async(data, 2, 64, c)););
   RACES(0, MUST(cuMemsetD8Async(data, 1, 64, a)); MUST(cuStreamSynchronize(a)); use_pieces();
         MUST(cuMemsetD8Async(data, 2, 64, c)););
-  // Nothing is under way where all has been waited for.
+  // Nothing is unfinished if everything has been waited for.
   RACES(0, MUST(cuMemsetD8Async(data, 1, 64, a)); use_pieces(); MUST(cuStreamSynchronize(a));
         MUST(cuStreamSynchronize(b)); use_pieces(); MUST(cuMemsetD8Async(data, 2, 64, c)););
   MUST(cuMemFree(copy));
 }
 
-// Of streams that were destroyed and never waited for, as many as this are known; older ones count
-// as waited for.
+// Of destroyed streams never waited for, MOST are remembered; older ones count as waited for.
 static void check_destroyed(void) {
   USE_MEMORY;
   USE_STREAMS;

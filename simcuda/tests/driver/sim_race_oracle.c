@@ -21,7 +21,7 @@ typedef struct {
   Operation operations[MOST];
 } Program;
 
-// What a run leaves behind: the cells, and what the host read.
+// The result of a run: the cells, and what the host read.
 typedef struct {
   unsigned char cells[CELLS], read[MOST];
 } Result;
@@ -140,7 +140,7 @@ typedef struct {
   unsigned char of[CELLS];
 } Writers;
 
-// Runs what is left in every order; `trace` holds whose bytes each operation so far has seen.
+// Runs the rest in every order; `trace` holds whose bytes each operation so far has seen.
 static void try_all(Search *search, unsigned done, Result state, Writers writers, uint64_t trace) {
   const Program *p = search->program;
   if (done + 1 == 1u << p->count) {

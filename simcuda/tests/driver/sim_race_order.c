@@ -57,7 +57,7 @@ int main(void) {
   MUST_BE(ordered(legacy, last_work()), 1);
   MUST_BE(ordered(after, last_work()), 0);
 
-  // What the host has waited for comes before all that is submitted next, and before its frees.
+  // Work that the host has waited for comes before all submitted later, and before its frees.
   MUST(cuStreamSynchronize(b));
   MUST(cuMemsetD8Async(data, 6, 1, LEGACY));
   MUST_BE(ordered(after, last_work()), 1);

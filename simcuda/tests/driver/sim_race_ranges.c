@@ -92,12 +92,12 @@ int main(void) {
   // One use may race with many before it, and they are as many races.
   RACES(3, for (unsigned i = 0; i < 3; ++i) MUST(cuMemsetD8Async(matrix + 8 * i, 1, 8, one));
         MUST(cuMemsetD8Async(matrix, 2, SIZE, two)););
-  // A use of some of the bytes that another one used is none of the others.
+  // A use of some bytes of another use's range is no use of the others.
   RACES(0, MUST(cuMemsetD8Async(matrix, 1, 64, one)); MUST(cuEventRecord(event, one));
         MUST(cuStreamWaitEvent(two, event, 0)); MUST(cuStreamWaitEvent(three, event, 0));
         MUST(cuMemcpyDtoDAsync(tile, matrix, 32, two));
         MUST(cuMemsetD8Async(matrix + 32, 2, 32, three)););
-  // Later work of the first stream stands for its earlier work.
+  // Later work of the first stream replaces its earlier work.
   RACES(1, for (unsigned i = 0; i < 3; ++i) MUST(cuMemsetD8Async(matrix, 1, SIZE, one));
         MUST(cuMemsetD8Async(matrix + 1, 2, 1, two)););
 

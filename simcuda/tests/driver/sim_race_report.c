@@ -40,7 +40,7 @@ static int lines(void) {
   return count;
 }
 
-// What was said holds this; \1 stands for any address, and any number of a context's or a stream's.
+// The report contains this; \1 stands for any address, and any number of a context or a stream.
 static int says(const char *pattern) {
   for (const char *start = text; *start; ++start) {
     const char *at = start;
@@ -181,7 +181,7 @@ static uint32_t one_byte(const simcuda_launch *launch, simcuda_range *out, uint3
   return 1;
 }
 
-// Memory of each kind that can be told of, used on two streams.
+// Memory of each kind that a report can name, used on two streams.
 static void in_memory_of_all_kinds(void) {
   USE_ALL;
   USE_KERNELS;
@@ -255,7 +255,7 @@ static int files_in(const char *folder, char *name) {
   return count;
 }
 
-// What is said of races is also left in a folder, if there is one to leave it in.
+// Reports of races are also written to a folder, if one is set.
 static void check_evidence(void) {
   static char left[1 << 12];
   char folder[] = "/tmp/sim_race_report.XXXXXX", name[512];
@@ -280,7 +280,7 @@ static void check_evidence(void) {
   unsetenv("SIMCUDA_RACE_DIR");
 }
 
-// Where the calls came from is said of the client's own code.
+// The call sites are those of the client's own code.
 static void check_call_sites(void) {
   setenv("SIMCUDA_CALL_SITES", "1", 1);
   MUST_BE(run("log", two_streams), 0);
@@ -407,7 +407,7 @@ int main(void) {
 
   MUST_BE(run("log", none), 0);
   MUST_BE(lines(), 0);
-  // What was forgotten is not told of at the end.
+  // Forgotten races are not reported at the end.
   MUST_BE(run("log", forgotten), 0);
   MUST_BE(lines(), 9);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A seed gives the same schedule again, and other seeds give others, in processes of their own and
-// by simcuda_reseed(); none of them breaks the order that there is, nor makes a query say no for
-// ever.
+// by simcuda_reseed(). No schedule breaks the order, or makes queries return NOT_READY forever.
 #include <sys/wait.h>
 
 #include "driver_test.h"

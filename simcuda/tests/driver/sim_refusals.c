@@ -30,7 +30,7 @@ static void check_contexts(CUcontext primary) {
   MUST_BE(cuCtxDestroy(primary), INVALID_CONTEXT);
   MUST_BE(cuCtxPushCurrent(NULL), INVALID_VALUE);
   MUST_BE(create_v3(&mine, &parameters, 1, 0, 0), UNSUPPORTED_EXEC_AFFINITY);
-  // Not imitated, whatever the parameters are.
+  // Not supported, whatever the parameters are.
   MUST_BE(create_v4(&mine, &parameters, 0, 0), NOT_SUPPORTED);
   MUST(create_v3(&mine, NULL, 0, 0, 0));
   MUST_BE(cuCtxEnablePeerAccess(primary, 0), PEER_ACCESS_UNSUPPORTED);  // its own device
@@ -51,7 +51,7 @@ static void check_contexts(CUcontext primary) {
   MUST(cuDevicePrimaryCtxReset(1));  // there is nothing any more
   MUST(cuDevicePrimaryCtxRelease(1));
   MUST(cuCtxSetCurrent(NULL));
-  MUST(cuCtxSetCurrent(NULL));  // none is current
+  MUST(cuCtxSetCurrent(NULL));  // no context is current
   MUST(cuCtxSetCurrent(primary));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// With SIMCUDA_TWO_ADDRESSES registered and write-combined host memory have another address on the
-// device, as where attribute 91 is 0: whoever passes the host's address on is found out.
+// With SIMCUDA_TWO_ADDRESSES, registered and write-combined host memory have another address on the
+// device, as where attribute 91 is 0: a program that passes the host's address fails.
 #include "driver_test.h"
 
 int main(void) {

@@ -4,7 +4,7 @@
 
 #include "driver_test.h"
 
-// What cuInit returns with this setting; what it says goes to `text`.
+// The result of cuInit with this setting; its message goes to `text`.
 static int init_with(const char *name, const char *value, char *text, size_t size) {
   int ends[2];
   MUST_BE(pipe(ends), 0);
@@ -61,7 +61,7 @@ int main(void) {
   MUST_BE(init_with("SIMCUDA_BANNER", "1", text, sizeof text), SUCCESS);
   MUST_BE(strncmp(text, "simcuda: a simulation", 21), 0);
   MUST_BE(strchr(text, '\n') == text + strlen(text) - 1, 1);  // once
-  // Good ones are taken in silence; an empty one is none.
+  // Valid settings are accepted silently; an empty one counts as unset.
   MUST_BE(init_with("SIMCUDA_SCHEDULE", "", text, sizeof text), SUCCESS);
   MUST_BE(strlen(text), 0);
   MUST_BE(init_with("SIMCUDA_LOG", "", text, sizeof text), SUCCESS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Under Valgrind, which keeps a record of every page, the arenas are small: then addresses are used
-// again early, where there is room between others, and never while somebody has them.
+// again early, where there is room between others, and never while they are in use.
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -8,7 +8,7 @@
 
 enum { MIB = 1 << 20, BLOCK = 96 * MIB, KEPT = 4096 };
 
-// What is registered needs no memory, but as much room for the addresses that the device has of it.
+// Registered memory needs no memory, but room for its device addresses.
 static CUresult register_much(void) {
   USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
   const size_t size = (size_t)2048 * MIB;

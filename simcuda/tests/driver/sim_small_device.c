@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// On a device with little memory, memory runs out as it would on a large one; what pools hold
-// unused is given to whoever needs it, and counts stay exact.
+// On a device with little memory, memory runs out as it would on a large one. Memory that pools
+// hold unused goes to allocations that need it, and counts stay exact.
 #include "driver_test.h"
 
 enum { MIB = 1 << 20 };
@@ -35,7 +35,7 @@ int main(void) {
   MUST(cuMemFree(other));
   MUST_BE(free_memory(), 16 * MIB);
 
-  // A pool that keeps all gives it to others that need it.
+  // A pool that keeps all memory returns it if others need it.
   MUST(cuDeviceGetDefaultMemPool(&pool, 0));
   MUST(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
   MUST(cuMemAllocAsync(&data, 12 * MIB, LEGACY));

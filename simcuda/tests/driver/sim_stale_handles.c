@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
   MUST_BE(cuStreamDestroy(first), INVALID_HANDLE);
   MUST_BE(cuEventRecord(event, first), INVALID_HANDLE);
   MUST_BE(simcuda_findings(), 3);
-  // What never was a handle is no such thing.
+  // A value that never was a handle is not a stale handle.
   MUST_BE(cuStreamQuery((CUstream)4096), INVALID_HANDLE);
   MUST_BE(simcuda_findings(), 3);
   MUST(cuStreamCreate(&second, 0));

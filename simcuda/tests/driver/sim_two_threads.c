@@ -90,7 +90,7 @@ static void *release(void *unused) {
   return unused;
 }
 
-// What one thread lets go of, the other retains while the first one waits: it stays as it is.
+// What one thread releases, the other retains while the first one waits: it stays as it is.
 static void check_retained(void) {
   USE_MEMORY;
   USE_STREAMS;

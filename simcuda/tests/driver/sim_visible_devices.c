@@ -52,7 +52,7 @@ int main(void) {
   expect_devices("3,2,1,0", "4321");
   expect_devices("", "");
   expect_devices("-1", "");
-  expect_devices("0,-1,1", "1");  // up to the first that is none
+  expect_devices("0,-1,1", "1");  // up to the first invalid one
   expect_devices("2,9,1", "3");
   expect_devices("nonsense", "");
   expect_devices("1x", "");

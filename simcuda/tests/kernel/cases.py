@@ -12,8 +12,8 @@ class Case:
     def __init__(self, text, results, sources, expected, near=None, kinds=None, loses_guard=False):
         self.text, self.results, self.sources = text, results, sources
         self.expected, self.near = expected, near
-        # ptxas (of CUDA 13.0) makes several instructions of it, and does not guard the last: what
-        # lies in the result where the guard says no is not what was there, as PTX has it.
+        # ptxas (of CUDA 13.0) makes several instructions of it, and does not guard the last: if the
+        # guard is false, the result does not keep its old value, as PTX requires.
         self.loses_guard = loses_guard
         self.kinds = kinds or [None] * len(sources)  # a format, or a list of values
 
@@ -65,7 +65,7 @@ class Case:
             return numbers.choice(kind)
         value = numbers.getrandbits(bits)
         if kind in FORMATS and numbers.random() < 0.6:
-            # Of like size, so that sums cancel and products stay in range.
+            # Of similar size, so that sums cancel and products stay in range.
             form = FORMATS[kind]
             exponent = form.bias + numbers.randint(-12, 12)
             value = value & ~(form.infinity) | exponent << form.fraction

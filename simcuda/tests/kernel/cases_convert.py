@@ -283,7 +283,7 @@ class Fp8(exact.Format):
         return exact.F16.round(value, zero_negative=negative)
 
     def near_middles(self, source):
-        """Each number, what lies in the middle to the next one, and its neighbours."""
+        """Each number, the middle between it and the next one, and its neighbours."""
         found = []
         for bits in range(self.largest + 1):
             value = super().parts(bits)[1]

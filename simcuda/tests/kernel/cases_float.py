@@ -107,7 +107,7 @@ def with_sign(form, op, bits):
 
 
 def as_bits(form, op, bits):
-    """What ptxas makes of f32 where the result is chosen by a predicate: a NaN stays as it is."""
+    """The code of ptxas for f32 if a predicate selects the result: a NaN stays as it is."""
     return bits & ~form.sign if op == "abs" else bits ^ form.sign
 
 
@@ -224,7 +224,7 @@ def single_and_pair(form, op, sources, expected, kinds=None):
 
 
 def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=None):
-    """A function that may be off by so much; what it must be at NaN, and beyond its domain."""
+    """A function with its allowed error, its value at NaN, and values outside of its domain."""
     code = {16: "e", 32: "f", 64: "d"}[form.bits]
 
     def value_of(bits):

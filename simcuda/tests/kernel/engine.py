@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 class Buffer:
-    """Memory of the device. It lies at a multiple of 256."""
+    """Device memory, aligned to 256."""
 
     def __init__(self, data, writable=True, written=True):
         data = bytes(data)
@@ -142,7 +142,7 @@ class Module:
         barriers=True,
         accesses=True,
     ):
-        """Arguments are buffers, or bytes as they lie in the parameter."""
+        """Arguments are buffers, or the bytes of the parameter."""
         library.harness_drop_windows(self.handle)
         parameters = bytearray()
         declared = self.about["kernels"][name]["parameters"]

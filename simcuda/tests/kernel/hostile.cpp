@@ -280,7 +280,7 @@ struct Memory : Environment {
   void print(std::string_view text) override { printed += text.size(); }
 };
 
-// Whether there was anything to execute.
+// Whether anything was executed.
 bool play(const std::string &text, Random &random) {
   ModulePtr module;
   try {

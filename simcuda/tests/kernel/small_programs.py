@@ -14,7 +14,7 @@ mov.u32 %me, %tid.x; mov.u32 %block, %ctaid.x;
 
 
 def program(body, pointers=1, before="", head=""):
-    """A kernel k with so many pointers, which are in %q0 and up."""
+    """A kernel k with this many pointers, in %q0 and up."""
     parameters = ", ".join(f".param .u64 p{i}" for i in range(pointers))
     loads = "\n".join(f"ld.param.u64 %q{i}, [p{i}];" for i in range(pointers))
     entry = f".visible .entry k({parameters}) {head}"
@@ -69,7 +69,7 @@ MINE = "mad.wide.u32 %q5, %me, 4, %q0;\n"  # the thread's element
 
 
 def main(tests):
-    """Runs those of a module whose names hold any of the words that were given."""
+    """Runs the tests of a module whose names contain one of the given words."""
     failed = 0
     tests = [(name, each) for name, each in tests.items() if name.startswith("test_")]
     chosen = [

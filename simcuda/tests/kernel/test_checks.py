@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the engine says of wrong programs, and that it says nothing of their mended twins."""
+"""What the engine reports for wrong programs, and that it reports nothing for the fixed ones."""
 
 import sys
 
@@ -184,7 +184,7 @@ def test_global_memory_between_blocks():
 
 
 def test_the_last_block_sums_up():
-    """As in CUDA's sample: a fence, a counter, and who comes last reads what all have written."""
+    """As in CUDA's sample: a fence, a counter, and the last block reads what all have written."""
     body = (
         "add.u32 %r0, %block, 1; mad.wide.u32 %q5, %block, 4, %q0; st.global.u32 [%q5], %r0;\n"
         "membar.gl;\natom.global.inc.u32 %r1, [%q0+64], 3;\n"
@@ -236,7 +236,7 @@ def test_reads_of_unwritten_bytes():
 def test_reads_of_unwritten_shared_memory():
     one_finding(run(SHARED + "ld.shared.u32 %r0, [%r8];", zeros()), "never_written")
     clean(run(SHARED + "st.shared.u32 [%r8], 1; ld.shared.u32 %r0, [%r8];", zeros()))
-    # Not what an earlier block has left there.
+    # Not the values that an earlier block has left there.
     body = (
         SHARED
         + "setp.ne.u32 %p0, %block, 0; @!%p0 st.shared.u32 [%r8], 1; @%p0 ld.shared.u32 %r0, [%r8];"

@@ -22,7 +22,7 @@ import test_textures
 
 
 def texts():
-    """What small programs are in the tests, random programs, and instructions, ten to a kernel."""
+    """The tests' small programs, random programs, and instructions, ten to a kernel."""
     kept = []
     load = engine.Module.__init__
 

@@ -82,7 +82,7 @@ def kernel(case):
 
 
 def check(case, rows):
-    """What differs, as text."""
+    """The differences, as text."""
     rows = rows + rows[-1:] * (-len(rows) % 32)
     count = len(rows)
 

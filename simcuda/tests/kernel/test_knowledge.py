@@ -54,7 +54,7 @@ class Program:
         return set().union(*(self.knows[thread] for thread in threads))
 
     def meet(self, parts=None):
-        """The lanes of each warp fall into parts that meet; some are in none."""
+        """The lanes of each warp fall into parts that meet; some are in no part."""
         count = self.random.randint(1, 4)
         parts = parts or [self.random.randrange(-1, count) for _ in THREADS]
 

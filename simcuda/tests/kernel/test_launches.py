@@ -27,7 +27,7 @@ def test_endless_loops_are_stopped():
 
 
 def test_too_much_local_memory():
-    """Of a function and the one that it calls, neither of which has too much alone."""
+    """Local memory of a function and its callee, neither of which has too much alone."""
     before = ".func f() { .local .b8 big[300000]; .reg .b64 %q<1>; mov.u64 %q0, big; ret; }\n"
     body = ".local .b8 big[300000]; mov.u64 %q2, big; st.local.u32 [%q2], 1; call f;"
     fault = fault_of(run(body, zeros(), grid=3, before=before), "stack_overflow")
@@ -183,7 +183,7 @@ mad.lo.u32 %r2, %r2, 1000, %r3; @%p1 st.global.u32 [%q5], %r2;"""
     assert out.array("I") == wanted
 
 
-# What a launch used.
+# The memory that a launch used.
 
 
 def test_accesses_are_exact():

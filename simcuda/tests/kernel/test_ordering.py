@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What orders the threads of a block, and what does not: programs that race, and their twins."""
+"""What orders the threads of a block, and what does not: programs with and without races."""
 
 import sys
 
@@ -112,7 +112,7 @@ def test_what_follows_an_arrival_is_not_ordered():
     take = "ld.shared.u32 %r2, [%r8+-128];\n"
     right(body.format(take, WRITE + "bar.arrive 1, 64;\n"))
     races(body.format(take, "bar.arrive 1, 64;\n" + WRITE), written=False)
-    # Nor is who has arrived told anything.
+    # Nor does a thread that has only arrived learn anything.
     early = body.format(WRITE, "bar.arrive 1, 64;\nld.shared.u32 %r2, [%r8+128];\n")
     races(early, written=False)
 
@@ -192,7 +192,7 @@ def test_flags_order_with_fences():
 def test_another_place_is_no_flag():
     body = flag("volatile", "membar.cta; " + SETS["volatile"], "membar.cta;")
     right(body)
-    # It is told at one place and seen at another, which somebody else has set.
+    # It is released at one place and read at another, which another thread has set.
     elsewhere = body.replace(SETS["volatile"], "st.volatile.shared.u32 [%r9+4], 1;\n").replace(
         "@%p2 st.shared.u32 [%r9], 0;", "@%p2 st.shared.u32 [%r9], 1;"
     )
@@ -288,7 +288,7 @@ def test_the_last_warp_sums_up():
 
 
 def test_many_locks_and_barriers_between():
-    """More places than are told apart, and flags that were set before a barrier of all."""
+    """More places than are distinguished, and flags that were set before a barrier of all."""
     body = (
         "mov.u32 %r4, 0;\nMORE:\nshl.b32 %r5, %r4, 7; mad.lo.u32 %r5, %me, 4, %r5; "
         "cvt.u64.u32 %q1, %r5; add.u64 %q1, %q0, %q1; membar.gl;\n"

@@ -130,7 +130,7 @@ class Writer:
         op = self.random.choice(["setp.lt.u32", "setp.ge.s32", "setp.eq.u32", "setp.ne.u32"])
         left = self.r()
         if self.random.random() < 0.5:
-            # Of the lowest bits, so that the threads go both ways.
+            # By the lowest bits, so that the threads take both branches.
             self.say(f"and.b32 %t, {left}, {self.random.choice([1, 3, 6])};")
             self.say(f"{op} {to}, %t, {self.random.randrange(4)};")
         else:
@@ -193,7 +193,7 @@ class Writer:
         self.depth -= 1
 
     def together(self):
-        """What all threads do at one place."""
+        """The work of all threads at one place."""
         if self.full and self.random.random() < 0.6:
             value, to = self.r(), self.r()
             by = self.random.choice(["1", "3", "16", self.r()])
@@ -312,7 +312,7 @@ ret;
 
 
 def play(seed):
-    """What differs, as text, or None."""
+    """The differences, as text, or None."""
     writer = Writer(seed)
     text = writer.text()
     blocks, size = 2, writer.block

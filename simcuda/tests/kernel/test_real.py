@@ -269,7 +269,7 @@ def mathematics():
             for x in a.astype(float)
         ]
         far = np.abs(out.get() - wanted) > tolerance * np.abs(wanted)
-        # Where fmod's quotient is near a whole number, it may be one more or less.
+        # If fmod's quotient is near a whole number, it may be off by one.
         assert np.count_nonzero(far) <= (3 if dtype is np.float32 else 0), (out.get()[far], wanted)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is not executed, and what is wrong, is refused by name when the text is loaded."""
+"""Text that is unsupported or invalid is rejected by name when it is loaded."""
 
 import sys
 

@@ -31,8 +31,8 @@ namespace {
 constexpr std::uint32_t blocks = 200, threads_of_block = 64;
 constexpr std::uint32_t elements = blocks * threads_of_block;
 
-// Memory of a launch. Those who ask whether to stop can be made to wait for each other: so that the
-// launch does run on several threads, however busy the machine is.
+// Memory of a launch. Threads that ask whether to stop can be made to wait for each other, so that
+// the launch uses several threads, however busy the machine is.
 class Machine : public Environment {
  public:
   std::vector<std::uint32_t> in, out, more;
@@ -71,7 +71,7 @@ class Machine : public Environment {
   void print(std::string_view text) override { printed += text; }
   bool stopped() override {
     std::unique_lock lock(mutex_);
-    // Who asks for the first time may be the only one as yet.
+    // A thread that asks for the first time may be the only one so far.
     if (++calls_[std::this_thread::get_id()] > 1)
       all_there_.wait(lock, [this] { return calls_.size() >= meet; });
     return stop && stop();
@@ -176,8 +176,8 @@ void check_results() {
   }
 }
 
-// Memory that blocks use in part, with holes, and by different instructions: the lowest block says
-// which one is told, though it comes there last.
+// Memory that blocks use in part, with holes, and by different instructions. The lowest block's
+// instruction is reported, though that block comes there last.
 void check_first_places() {
   const Outcome outcome = must_be_same(*kernel_of(R"(
 setp.lt.u32 %p1, %block, 37; @%p1 bra END; setp.eq.u32 %p1, %block, 37; @%p1 bra LONG;
@@ -207,7 +207,7 @@ END:)"));
        outcome.findings[1].thread.block[0] == 5 && outcome.findings[1].count == 28 * 64);
 }
 
-// More than are told, and those of later blocks come first in the text.
+// More findings than are reported, and those of later blocks come first in the text.
 void check_many_findings() {
   std::string body;
   for (int n = 99; n >= 0; --n) {
@@ -220,7 +220,7 @@ void check_many_findings() {
   for (std::uint32_t n = 0; n < 64; ++n) MUST(outcome.findings[n].thread.block[0] == n);
 }
 
-// The lowest block that faults is told, and what was found up to there.
+// The lowest block that faults is reported, and the findings up to it.
 void check_faults() {
   const ModulePtr module = kernel_of(R"(
 rem.u32 %r3, %block, 100; setp.ne.u32 %p1, %r3, 30; @%p1 bra NEXT; ld.global.u32 %r4, [%q5];
@@ -297,7 +297,7 @@ void check_two_launches() {
   other.join();
 }
 
-// What blocks can tell each other, and whatever else may show their order, keeps them on one.
+// Exchange between blocks, and anything else that may show their order, keeps them on one thread.
 void check_dependent_blocks() {
   const std::string functions = R"(
 .extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
@@ -383,6 +383,6 @@ int main() {
   check_small_launches();
   check_two_launches();
   check_dependent_blocks();
-  // None is left.
+  // No thread is left.
   while (threads_of_process() != threads) std::this_thread::yield();
 }

@@ -18,7 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-LIMIT = 600  # seconds for a program: who waits longer waits for ever
+LIMIT = 600  # seconds for a program: above this it waits forever
 SCHEDULES = ("lazy", "eager")  # by the second, what is not waited for is done
 BUILD, SOURCE = Path(sys.argv[1]), Path(sys.argv[2])
 DRIVER = SOURCE / "driver"
@@ -71,7 +71,7 @@ def build(changes, folder):
         place = line.index("-o") + 1
         before, line[place] = line[place], str(source.with_suffix(".o"))
         line[-1] = str(source)
-        # What is not used is a part of the fault; what is written beside is the build's.
+        # Warnings about unused code are part of the fault; other output is the build's.
         line = [word for word in line if word not in ("-Werror", "-MD")]
         for option in ("-MF", "-MQ"):
             del line[line.index(option) : line.index(option) + 2]

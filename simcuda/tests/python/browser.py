@@ -12,7 +12,7 @@ PROGRAM = shutil.which("chromium")
 
 
 class Page:
-    """One page, in a browser that is told what a user would do."""
+    """A page in a browser, which is controlled as by a user."""
 
     def __init__(self, browser, session):
         self._browser, self._session = browser, session

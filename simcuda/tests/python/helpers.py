@@ -7,7 +7,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 LONG = os.environ.get("SIM_TEST_LONG") == "1"
 LIMIT = 3600  # seconds, for what hangs: a test asks of a busy machine only that it ends
 
-# Reads a word at the address that it is given.
+# Reads a word at a given address.
 LOOK = """.version 7.0
 .target sm_70
 .address_size 64

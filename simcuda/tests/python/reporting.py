@@ -9,7 +9,7 @@ import sys
 
 from helpers import LIMIT
 
-# What the programs below begin with.
+# The beginning of the programs below.
 BEGIN = """
 import ctypes, os, signal, sys, threading
 cuda, size = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t(64)

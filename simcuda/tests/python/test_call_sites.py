@@ -62,7 +62,7 @@ def line_of(text, whole):
 
 
 def places(done):
-    """What is said of where, in its order: pairs of what and place."""
+    """The reported sites, in order: pairs of what and place."""
     return re.findall(r"^simcuda:       (\w+(?: \w+)?) at (.*)$", done.stderr, re.MULTILINE)
 
 

@@ -172,7 +172,7 @@ def test_says_what_cannot_be_run():
         assert "driver call" not in done.stderr
 
 
-# Fails under the seed that it is told, and says under which it ran.
+# Fails under the given seed, and prints the seed that it ran under.
 SEEDED = """
 import os, sys
 seed = os.environ["SIMCUDA_SCHEDULE"]
@@ -205,7 +205,7 @@ def test_seeds_say_that_nobody_looked_for_races(how):
 
 
 def test_seeds_pass_signals_on(tmp_path):
-    """What stops the runner stops the program."""
+    """A signal that stops the runner stops the program."""
     code = (
         f"import os, pathlib, time; pathlib.Path({str(tmp_path / 'here')!r}).write_text('x'); "
         + ("time.sleep(7357)")
@@ -227,7 +227,7 @@ def test_stops_at_the_first_bad_seed(how, status, told):
     assert done.stdout == "random:1\nrandom:2\n"
     assert "seed 2" in done.stderr
     assert told in done.stderr
-    # It gives the command that does it again.
+    # It prints the command that repeats it.
     again = shlex.split(done.stderr.partition("again: simcuda ")[2])
     once = command(*again)
     assert once.returncode in (status, 128 + 15, -15)
@@ -510,7 +510,7 @@ def test_exports_of_another_driver(tmp_path):
 
 
 def test_command_and_environment():
-    """What a runner of its own needs."""
+    """The parts that a custom runner needs."""
     code = "import ctypes; print(ctypes.CDLL('libcuda.so.1').cuInit(0))"
     settings = simcuda.environment(os.environ, schedule="eager", devices=0, races="off", fail=None)
     done = subprocess.run(

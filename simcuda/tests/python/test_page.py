@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/testing.md shows: the races are found, and the mended tests pass."""
+"""What docs/testing.md shows: the races are found, and the fixed tests pass."""
 
 import os
 import re
@@ -18,7 +18,7 @@ LIBRARIES = pytest.mark.parametrize("library", ["core", "numba"])
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs Python where somebody new has copied the page's files to."""
+    """Runs Python in a folder with copies of the page's files."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
 

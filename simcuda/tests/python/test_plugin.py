@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pytest marker simcuda, in projects of somebody else.
+"""The pytest marker simcuda, in other projects.
 
 One project holds all the tests that end in some way; it is run once, and looked at from all sides.
 """
@@ -58,8 +58,8 @@ import time
 import pytest
 
 
-# The test that hangs is given half a second, which begins only when it hangs: before that, a busy
-# machine may need longer for its process.
+# The hanging test has half a second, which begins only when it hangs: before that, a busy machine
+# may need longer for its process.
 class Popen(subprocess.Popen):
     def wait(self, timeout=None):
         while timeout == 0.5 and self.poll() is None and not os.path.exists("hanging"):
@@ -365,7 +365,7 @@ def folder(tmp_path_factory):
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "driving.py").write_text(DRIVING)
     (folder / "test_project.py").write_text(PROJECT, encoding="utf-8")
-    # What others have in their settings, and the processes of single tests must not repeat.
+    # Settings that other projects have, and that the processes of single tests must not repeat.
     (folder / "pytest.ini").write_text(
         "[pytest]\naddopts = --strict-markers --strict-config --backend=mine --junitxml=report.xml"
         " -p no:hypothesispytest\n"
@@ -398,7 +398,7 @@ def outcomes(folder):
 
 
 def environment(**more):
-    """Ours, but for what makes another pytest say more: under CI it folds nothing."""
+    """The environment without what changes pytest's output: under CI it folds nothing."""
     ours = os.environ.items()
     return {k: v for k, v in ours if k != "CI" and not k.startswith(("SIMCUDA", "PYTEST"))} | more
 
@@ -716,7 +716,7 @@ def test_another_driver_is_not_taken_for_simcuda(project, tmp_path):
 
 
 def test_other_peoples_pytest(project):
-    """Whoever has no marked test pays for four small modules."""
+    """A run without marked tests loads only four small modules."""
     project.makepyfile("""
         import sys
         def test_one():

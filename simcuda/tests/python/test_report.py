@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run looks like: `simcuda run --report` and `--trace`, and pytest's `--simcuda-report`."""
+"""Pages of a run: `simcuda run --report` and `--trace`, and pytest's `--simcuda-report`."""
 
 import functools
 import html
@@ -56,7 +56,7 @@ def look(address):
 
 
 def test_what_goes_wrong_inside_a_kernel(shown):
-    """A finding, and a fault: each is told of the one operation, and counts."""
+    """A finding, and a fault: each is reported for its operation, and counts."""
     for text, begins in (
         ("look(memory.value)", "check: Kernel look: thread (0, 0, 0) of block"),
         ("look(memory.value - 8)", "fault: Kernel look: thread (0, 0, 0) of block"),
@@ -114,7 +114,7 @@ def test_graphs_and_captures(shown, schedule):
     assert "# the first" in page.line(race["earlier"])
     assert page.of(race["later"], "group") == 2
     assert {page.of(i, "branch") for i, name in enumerate(names) if name == "saxpy"} == {1}
-    # A node's call is the launch; the call that made it is told, too.
+    # A node's call is the launch; the call that made it is shown, too.
     assert "# the second" in page.line(race["later"])
     assert any(frame.endswith("in captured") for frame in page.frames(race["later"], "made"))
     threads = [lane["name"] for lane in page.data["lanes"] if lane["device"] is None]
@@ -272,7 +272,7 @@ def test_captures_that_end_otherwise(shown):
     ) == 2
 
 
-# For a while there is room for so many bytes more of the trace; later lines speak of lost ones.
+# For a while there is room for this many more bytes of the trace; later lines refer to lost ones.
 FULL = """
 import pathlib
 import resource

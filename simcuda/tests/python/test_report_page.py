@@ -38,7 +38,7 @@ def heading(page):
 
 
 def middle(page, item):
-    """Where a user would click to hit an item."""
+    """The point that a user would click to hit an item."""
     return page.evaluate(
         f"(() => {{ const box = canvas.getBoundingClientRect(), i = {item}; "
         "return [box.left + toScreen(x[i]) + boxWidth() / 2, box.top + middleOf(i)]; })()"
@@ -50,7 +50,7 @@ def item_of(page, number):
 
 
 def colour(page, left, top):
-    """What is drawn there."""
+    """The items that are drawn there."""
     return page.evaluate(
         "(() => { const box = canvas.getBoundingClientRect(), ratio = devicePixelRatio; "
         f"return [...context.getImageData(({left} - box.left) * ratio, ({top} - box.top) * ratio, "
@@ -67,7 +67,7 @@ def test_shows_the_race_at_once(opened):
     red, grey = (colour(page, *middle(page, i)) for i in (item_of(page, 2), 0))
     assert red[0] > red[1] + 60
     assert max(grey) - min(grey) < 60
-    # The edge that is missing is dashed, on the edge of the later one's row, before it.
+    # The missing edge is dashed, at the edge of the later operation's row, before it.
     left, top = middle(page, item_of(page, 2))
     begin = middle(page, item_of(page, 1))[0]
     between = [colour(page, at, top - 12) for at in range(round(begin) + 10, round(left) - 60)]
@@ -114,7 +114,7 @@ def test_clicks_and_keys(opened):
     page.press("?")
     assert page.evaluate("!part('keys').hidden")
 
-    # What is chosen names others: these can be chosen there.
+    # The selected operation names others, which can be selected there.
     page.click(*middle(page, item_of(page, 8)))
     page.evaluate(
         "[...document.querySelectorAll('#details a')].find(a => /11/.test(a.text)).click()"
@@ -130,7 +130,7 @@ def test_moves_and_zooms_with_the_mouse(opened):
     page.mouse("mouseWheel", left, top, deltaX=0, deltaY=-300)
     page.drawn()
     assert page.evaluate("view.scale") > scale * 2
-    # What is under the mouse stays there, but for the middle of its box.
+    # What is under the mouse stays there, except for the middle of its box.
     assert middle(page, item_of(page, 8))[0] == pytest.approx(left, abs=80)
     before = middle(page, item_of(page, 8))[0]
     page.mouse("mousePressed", left, top, button="left", clickCount=1)
@@ -184,7 +184,7 @@ def test_is_dark_where_the_user_is(opened):
 
 @pytest.mark.parametrize("code", ["", GRAPH], ids=["nothing", "all"])
 def test_pages_of_any_size(chromium, tmp_path, code):
-    """Of nothing at all, and of a window that has no room."""
+    """For no selection, and for a window without room."""
     program = [sys.executable, "-c", BEGIN + code] if code else ["true"]
     run("--allow-none", "--report=page.html", *program, cwd=tmp_path)
     page = chromium.page()

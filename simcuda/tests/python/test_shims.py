@@ -345,7 +345,7 @@ def elsewhere(tmp_path):
     return elsewhere
 
 
-# Of a process that has loaded nothing from any site-packages.
+# In a process that has loaded nothing from any site-packages.
 WITHOUT_WHEELS = {name: "" for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH")}
 ASK = """
 import ctypes, sys

@@ -109,7 +109,7 @@ static void run_child(const Pair *pair, bool ordered, Result *result) {
   exit(0);
 }
 
-/* What follows "simcuda:   " in the next line that tells of a call; NULL: none follows. Where the
+/* What follows "simcuda:   " in the next line that names a call; NULL: none follows. Where the
  * call came from must be said below it, if anybody was to look. */
 static const char *next_call(const char *report, bool with_sites) {
   const char *const line = "\nsimcuda:   ", *const place = "\nsimcuda:       called at ";

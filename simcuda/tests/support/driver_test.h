@@ -99,7 +99,7 @@ static inline void *find(const char *name, int version) {
   CUresult (*name)(__VA_ARGS__); \
   *(void **)&name = find(#name, version)
 
-// What no source settles: says what this driver does. Only simcuda must do what it assumes.
+// What no source says: prints what this driver does. Only simcuda must do what it assumes.
 static inline void found(const char *what, const char *answer, const char *assumed) {
   printf("found: %s: %s (assumed: %s)\n", what, answer, assumed);
   fflush(stdout);  // the next question may be the last

@@ -50,7 +50,7 @@ capability = sum(
 
 
 class Buffer:
-    """Memory of the device. It lies at a multiple of 256."""
+    """Device memory, aligned to 256."""
 
     def __init__(self, data, writable=True, written=True):
         data = bytes(data)
