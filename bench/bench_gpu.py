@@ -22,7 +22,7 @@ def measure(label, call, peer=None):
     """Adds a row: nanoseconds for each call, minimum and median, and the ratio to a peer's."""
     try:
         call()
-    except Exception as refusal:  # a library that this machine's version of cannot do it
+    except Exception as refusal:  # a library whose installed version cannot do it
         print(f"  {label:64} {type(refusal).__name__}: {refusal}".splitlines()[0])
         return None
     count, taken = 1, 0.0
@@ -55,7 +55,7 @@ def use(array, stream):
 
 
 def by_hand(events, producer, consumer):
-    """What a careful author writes: two events that are kept, there and back."""
+    """A careful author's code: two events that are kept, there and back."""
     events[0].record(producer)
     consumer.wait_event(events[0])
     events[1].record(consumer)

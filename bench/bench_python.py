@@ -176,12 +176,12 @@ def main():
         while min(timed(loop, count) for _ in range(5)) * count < SECONDS * 1e9:
             count *= 2
         counts[name] = count
-    # Round by round, so that a neighbour's noise meets all of them.
+    # One round at a time, so that noise from other processes affects all of them.
     times = {name: [] for name in BENCHMARKS}
     for _ in range(ROUNDS):
         for name, loop in BENCHMARKS.items():
             times[name].append(timed(loop, counts[name]))
-    # The loop and the call of the lambda are not what is measured.
+    # The loop and the call of the lambda are not measured.
     empty = min(times["empty call"])
     result = {}
     for name, all_times in times.items():

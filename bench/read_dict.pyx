@@ -13,7 +13,7 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* So that no store is left out: the compiler must think that somebody looks. */
+    /* So that no store is left out: the compiler must think that other code reads it. */
     #define consume(array, dims) __asm__ volatile("" : : "r"(array), "r"(dims) : "memory")
     """
     void consume(void *, void *)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread of C's that lets go of arrays, one after the other, and times each release. run.py
+/* A C thread that releases arrays, one after the other, and times each release. run.py
  * builds it for bench_release.py, with the installed headers and nothing linked. */
 #include <Python.h>
 #include <pthread.h>

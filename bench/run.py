@@ -23,9 +23,9 @@ SIM = ROOT / "simcuda/sim"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # meson and ninja
 COUNTERS = ("mallocs", "bytes", "records", "waits", "creates", "destroys", "probes")
 COUNTERS += ("contexts", "ids", "currents")
-# simcuda at its cheapest.
+# simcuda with its fastest settings.
 SIMULATED = {
-    "SIMCUDA_SCHEDULE": "eager",  # what is queued is done at once, so that nothing piles up
+    "SIMCUDA_SCHEDULE": "eager",  # queued work runs at once, so that none accumulates
     "SIMCUDA_RACES": "off",
     "SIMCUDA_BANNER": "0",
     "SIMCUDA_LIBRARY_DIR": str(BUILD / "subprojects/simcuda/driver"),

@@ -27,8 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RUST = ROOT / "bindings/rust"
 REPORTS = ROOT / "build"
-# All but dynamic, for the library to be linked, and pyo3, whose tests are Python's. The same
-# wherever it can be: what has other features is compiled again.
+# All features but dynamic, since the library is linked, and pyo3, whose tests are Python's. The
+# same set wherever possible: other features would be compiled again.
 FEATURES = "arrow,bytemuck,cudarc,dlpack,half,ndarray,num-complex"
 CRATES = ["-plibcai", "-plibcai-sys", f"--features={FEATURES}"]
 DENY_WARNINGS = ["--", "-Dwarnings"]
@@ -45,7 +45,7 @@ CHECKS = {
         *["env", "-uLIBCAI_DIR", "cargo", "test", "--quiet", "-plibcai-sys", "--test=array"],
         *["--no-default-features", "--features=bundled"],
     ],
-    # Without libcai's own sources, whose compiling takes longer than all of this.
+    # Without libcai's own sources, which take longer to compile than all of this.
     "the package of libcai-sys": ["cargo", "package", "-plibcai-sys", "--allow-dirty"],
 }
 XTASK = ["cargo", "run", "--quiet", "-pxtask", "--"]
@@ -61,7 +61,7 @@ LONG_CHECKS = {
         *["cargo", "deny", "--locked", "check", "bans", "licenses", "sources"]
     ],
     "the public API": [*XTASK, "public-api", "--check"],
-    # Only where no library is named does the package build its own.
+    # Only if no library is named does the package build its own.
     "the package of libcai-sys builds libcai": [
         *["env", "-uLIBCAI_DIR", "cargo", "package", "-plibcai-sys", "--allow-dirty"]
     ],
@@ -107,7 +107,7 @@ def environment():
         "RUSTDOCFLAGS": "-Dwarnings",
         # As the workspace has it, for the package, which is compiled outside of it, to share.
         "CARGO_PROFILE_DEV_DEBUG": "0",
-        # What is compiled once is quicker without: by a third.
+        # A single compilation is a third faster without it.
         "CARGO_INCREMENTAL": "0",
     }
 
@@ -185,7 +185,7 @@ def watched_tests(report, **settings):
 
 
 def schedules(report):
-    # What has a full count, random structs, calls no driver: no schedule changes it.
+    # Random structs, with the full count, call no driver, so no schedule changes them.
     watched_tests(report, CAI_TEST_LONG="1")
     run_tests("lazy", CRATES, report, SIMCUDA_SCHEDULE="lazy", CAI_TEST_LONG="1")
     for schedule in ["eager", *(f"random:{seed}" for seed in range(1, 33))]:

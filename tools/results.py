@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the suites of a tier came to."""
+"""The results of the suites of a tier."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ def run(command, folder=ROOT, **environment):
 
 
 def fingerprint():
-    """Of all that git knows of and all that is new, so that a result is known to be of it."""
+    """Over all files that git knows and all new ones, so that a result belongs to these sources."""
     digest = hashlib.sha256()
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     files = subprocess.run(listed, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
@@ -36,10 +36,10 @@ class Results:
     def __init__(self):
         self.passed = 0
         self.failures = []
-        self.said = {}  # by what failed: the end of it
+        self.said = {}  # by what failed: the end of its output
         self.skipped = {}  # each with its reason
         self.ran = set()
-        self.left = set()  # to a later tier
+        self.left = set()  # left to a later tier
         self.open_parts = []  # of the longest one
 
     def ok(self, what):
@@ -56,7 +56,7 @@ class Results:
         before = len(self.failures)
         for case in cases:
             name = f"{where}: {case.get('name')}"
-            if where == "pytest":  # of whose tests many have one name
+            if where == "pytest":  # many of its tests have the same name
                 name = f"{where}: {case.get('classname')}::{case.get('name')}"
             kinds = {child.tag: child for child in case}
             if "failure" in kinds or "error" in kinds:
@@ -90,7 +90,7 @@ class Results:
         self.left |= other.left
 
     def tell(self, tier):
-        """What was left, skipped and failed, and the count."""
+        """The tests that were left, skipped and failed, and the count."""
         nowhere = sorted(self.left - self.ran) if tier == "long" else []
         lists = {
             "parts that have not passed": self.open_parts,
@@ -102,7 +102,7 @@ class Results:
             if lines:
                 headline(title)
                 print("\n".join(f"  {line}" for line in lines))
-        # Once more: of a long run the end may be all that is kept.
+        # Again at the end, since that may be all that is kept of a long run's output.
         for what, said in self.said.items():
             if said:
                 headline(what)
@@ -122,7 +122,7 @@ class Results:
 
     @classmethod
     def read(cls, path, sources):
-        """What write() kept of the same sources, or None."""
+        """The results that write() kept for the same sources, or None."""
         kept = json.loads(path.read_text()) if path.exists() else {}
         if kept.get("sources") != sources:
             return None

@@ -43,8 +43,8 @@ PLAIN = Tree(
     "build",
     [*OF_TESTS, "-Dpython.allow_limited_api=false", "-Dsimcuda=false", SIMCUDA_DIR],
 )
-# Lines are for the reports. GCC's warnings are wrong at times about code that a sanitizer has
-# changed, so there they are none of our errors.
+# Lines are for the reports. With a sanitizer, GCC sometimes warns wrongly, so warnings are not
+# errors there.
 LINES = ["-Ddebug=false", "-Dc_args=-g1", "-Dcpp_args=-g1"]
 ADDRESSES = [*LINES, "-Doptimization=0", "-Db_sanitize=address,undefined"]
 # The exchange alone.
@@ -63,7 +63,7 @@ THREADS = Tree(
     [*RACES, SIMCUDA_DIR],
     environment={"TSAN_OPTIONS": f"suppressions={ROOT}/tests/tsan.supp"},
 )
-# The simulated driver takes longer to compile so than all else, and changes seldom.
+# The simulated driver takes longer to compile in this way than all the rest, and seldom changes.
 WITH_SIMCUDA = "-Dsimcuda:tests=true"
 SANITIZED_SIMCUDA = Tree("build-asan-simcuda", [*ADDRESSES, WITH_SIMCUDA], name=SANITIZED.folder)
 THREADS_SIMCUDA = Tree("build-tsan-simcuda", [*RACES, WITH_SIMCUDA], name=THREADS.folder)
@@ -115,7 +115,7 @@ def configure(tree):
     folder = ROOT / tree.folder
     setup = ["meson", "setup", tree.folder, tree.source, "--libdir=lib", *tree.options]
     wanted = repr([sys.version, version("meson"), *setup])
-    # Of the last time here; if somebody else has configured the folder since, that is newer.
+    # Of the last time here; newer if the folder was configured elsewhere since.
     stamp, configured = folder / "configured-as", folder / "meson-private/coredata.dat"
     if not configured.exists():
         pass
@@ -128,7 +128,7 @@ def configure(tree):
     else:
         setup.insert(2, "--reconfigure")
     done = run_setup(tree, setup)
-    if done.returncode != 0 and "--reconfigure" in setup:  # of options that it did not have then
+    if done.returncode != 0 and "--reconfigure" in setup:  # of options that did not exist then
         shutil.rmtree(folder)
         setup.remove("--reconfigure")
         done = run_setup(tree, setup)
@@ -214,7 +214,7 @@ def add_tests(results, tree, logs):
         test = json.loads(line)
         name, result = test["name"], test["result"]
         where = tree.where(name)
-        # GoogleTest and TAP give a suite of their own for each test; the others are one case.
+        # GoogleTest and TAP report a suite for each test; other tests are one case.
         project = name.rpartition(" - ")[2].partition(":")[0]
         full = f"{project}.{name}"
         cases = [
@@ -231,7 +231,7 @@ def add_tests(results, tree, logs):
                 results.skipped[where] = reason[-1] if reason else ""
             continue
         ran.update(name.partition(" - ")[0].split("+"))
-        results.ran.add(tree.where(name.rpartition(":")[2]))  # as what a tier leaves is named
+        results.ran.add(tree.where(name.rpartition(":")[2]))  # with the name of what a tier leaves
         if result not in ("OK", "EXPECTEDFAIL"):
             if not failed:
                 results.fail(f"{where}: {result.lower()}", said)

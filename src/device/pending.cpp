@@ -216,7 +216,7 @@ bool is_capturing(const driver::Driver &cu, std::uint64_t stream) {
   throw Failure(driver::failure_of(cu.cuStreamGetCaptureInfo.name, result));
 }
 
-// The streams that can be seen to have work: the default ones, which stand for the blocking ones,
+// The streams that libcai looks at for work: the default ones, which stand for the blocking ones,
 // and this thread's current stream, or the first one again.
 std::array<std::uint64_t, 3> streams_in_sight(cai_device device) {
   constexpr std::uint64_t legacy = driver::stream_legacy;

@@ -20,7 +20,7 @@ struct ColumnData {
   cai_owner *owner = nullptr;
   const void *buffers[2] = {};
   order::Event event;      // libcai's own event
-  void *handle = nullptr;  // the event to wait for, whoever owns it: sync_event points here
+  void *handle = nullptr;  // the event to wait for, libcai's or another: sync_event points here
 };
 
 void release_column(ArrowArray *column) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses that an owner keeps: which streams have work on its memory that the array's own stream need
-// not know of, and how far that work has come.
+// Uses that an owner keeps: the streams that have work on its memory, unknown to the array's own
+// stream, and how far that work has come.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace cai::order {
 
-// The array's stream that waits for a use, so that waiting for that stream is waiting for the use.
-// Value 0: no stream. It may be destroyed before the owner, and its handle recur.
+// The array's stream that waits for a use: to wait for that stream is to wait for the use. Value 0:
+// no stream. The stream may be destroyed before the owner, and its handle may recur.
 struct Cover {
   std::uint64_t value = 0;
   driver::CUcontext context = nullptr;  // for 1 and 2
@@ -30,7 +30,7 @@ struct Cover {
     return {stream.value, stream.is_default() ? stream.context : nullptr, stream.id,
             thread_of(stream)};
   }
-  // As this thread means the stream.
+  // Whether it is the stream, as this thread names it.
   bool is(driver::Session &session, Stream &stream) const {
     if (value != stream.value || thread != thread_of(stream)) return false;
     if (stream.is_default()) return context == stream.context;
@@ -46,9 +46,9 @@ struct Cover {
 
 // How the driver is asked whether uses are complete.
 enum class Ask {
-  in_passing,  // a failure is not the caller's affair; they will be asked about again
-  for_all,     // a failure is noted
-  and_wait,    // likewise; the host waits for them
+  in_passing,  // ignores failures; the uses will be queried again
+  for_all,     // notes failures
+  and_wait,    // notes failures; the host waits for the uses
 };
 
 // A kept use to wait for.
@@ -61,18 +61,18 @@ struct Conflict {
 
 using Conflicts = Few<Conflict, 4>;
 
-// Whether the event went with its context: this one, which is alive, has the handle by now.
+// Whether the event was destroyed with its context: the given one, which exists, has its handle.
 inline bool went_with_context(const Event &event, driver::CUcontext context,
                               std::uint64_t context_id) noexcept {
   return event.context() == context && event.context_id() != context_id;
 }
-// Likewise, by the driver's word: its context need not be one that is known to be alive.
+// The same, by asking the driver: the event's context need not exist.
 bool went_with_context(driver::Session &session, const Event &event);
 
-// The host waits for all of the current context: whether nothing is pending there any more.
+// Makes the host wait for the current context. Returns whether nothing is pending there any more.
 bool wait_for_context(driver::Session &session) noexcept;
 
-// What cai_owner.freed_on says where no stream is known.
+// The value of cai_owner.freed_on if no stream is known.
 constexpr std::uint64_t no_stream = UINT64_MAX;
 
 // What cai_owner.uses points to.
@@ -83,90 +83,91 @@ class Uses {
   Uses &operator=(const Uses &) = delete;
   ~Uses();
 
-  // Returns whether they are so many by now that it pays to prune(). The event is of the user's
+  // Returns whether there are now so many that it pays to prune(). The event is of the user's
   // stream.
   bool keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
 
-  // Likewise, of a stream that need not be identified; prunes, in passing, if that pays.
+  // The same for a stream that need not be identified. Prunes if that pays.
   void keep(driver::Session &session, Stream &stream, const Event &event, bool write,
             const Cover &cover);
 
-  // A stream that the memory may be freed on, so not while it is being captured.
+  // Notes a stream that the memory may be freed on, so not while it is being captured.
   void free_on(const Stream &stream);
 
-  // Uses that are ordered with a stream that arrays come with, and are not kept: the end of the
-  // owner must wait for that stream. A handle need not be identified, 1 and 2 must be.
+  // Marks a stream of an array: uses are ordered with it and not kept, so the end of the owner must
+  // wait for it. A handle need not be identified; 1 and 2 must be.
   void mark(const Stream &stream);
   bool any_marked();
-  // An event that is kept tells of all that was in order with the stream.
+  // A kept event covers all that was ordered with the stream, so the mark is removed.
   void unmark(const Stream &stream) noexcept;
   bool is_marked(std::uint64_t handle) const noexcept {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }
 
-  // A consumer without the owner was told the stream, by a dict: uses of other arrays of the owner
-  // wait for it, until every view that names it, `by_view`, has taken it back. `outlives`: the
-  // memory is not freed in the order of that stream, though other memory of the owner may be.
+  // The stream was named to a consumer without the owner, by a dict. Uses of other arrays of the
+  // owner wait for it. With `by_view`, they do so until every view that names it has withdrawn it.
+  // `outlives`: the memory is not freed in the order of that stream, though other memory of the
+  // owner may be.
   void tell(const Stream &stream, bool by_view, bool outlives = false);
-  // The thread is the one whose 2 the stream is. What is pending there by now is kept as a write;
-  // while it is being captured, that cannot be, and the stream stays told.
+  // Withdraws a stream. `thread` is the thread whose 2 it is. Pending work there is kept as a
+  // write. While the stream is being captured that cannot be, and the stream stays told.
   void untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept;
-  // Whether any was, but for one, which is a handle.
+  // Whether any stream was told other than this one, which is a handle.
   bool any_told_but(std::uint64_t stream) const noexcept {
-    // In this order: when the others go, the one that is left is there already.
+    // In this order: when the others are withdrawn, the remaining one is already stored.
     if (told_others_.load(std::memory_order_acquire)) return true;
     const std::uint64_t told = told_handle_.load(std::memory_order_acquire);
     return told != 0 && told != stream;
   }
-  // Likewise of an exporter, before streams differ: it may have told others, on any thread, the
-  // stream that the arrays come with so far.
+  // The same for an exporter, before streams differ: it may have told others, on any thread, the
+  // stream that the arrays have so far.
   void tell_first(const Stream &first);
-  // Whether everybody else waits for that stream, a handle, by itself.
+  // Whether all others wait for that stream, a handle, by themselves.
   bool is_told(std::uint64_t stream);
-  // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
+  // Adds the told streams other than `own`, the array's stream, and `stream`, which will wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
 
-  // An array of the owner comes with another stream than the earlier ones, `first` being theirs, 0
-  // if they had none: then all uses are kept, until as many have gone.
+  // An array of the owner comes with another stream than the earlier ones. `first` is theirs, 0 if
+  // they had none. From now on all uses are kept, until agree() was called as often.
   void differ(std::uint64_t first) noexcept;
-  // Likewise, where no use need be kept for it: the memory is not freed on the later stream.
+  // The same, but no use needs to be kept: the memory is not freed on the later stream.
   void say_first(std::uint64_t first) noexcept;
-  // Whether it is the one that the earlier arrays come with, if it is that of one of them.
+  // Whether it is the stream of the earlier arrays; it must be the stream of an array of the owner.
   bool is_first(std::uint64_t stream);
   void agree() noexcept { differ_.fetch_sub(1, std::memory_order_release); }
   bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire) != 0; }
 
-  // Uses in a capture, which are not pending, but which others in the same one come after. One that
-  // comes after what the array's stream has there need not be kept.
+  // Uses in a capture: not pending, but other streams in the same capture come after them. A use
+  // that the array's stream already comes after need not be kept.
   void keep_captured(std::uint64_t capture, std::uint64_t user, bool write,
                      const std::vector<driver::CUgraphNode> &nodes);
-  // Adds the nodes of the capture that a read, or a write, by another stream comes after.
+  // Adds the nodes of the capture that a read, or a write, by another stream must come after.
   void add_captured(std::uint64_t capture, std::uint64_t user, bool write,
                     std::vector<driver::CUgraphNode> &out);
-  // Those of an import that ends, for others; adds the captures that are not among them yet.
+  // Takes over the uses of an import that ends, for others; adds the captures that are new.
   void take_captured(Uses &ending, std::vector<std::uint64_t> &captures);
   bool is_in(std::uint64_t capture) const;
-  // Adds the captures that the user was in, but for the one that it is in by now (0: none).
+  // Adds the captures that the user was in, except its current one, `now` (0: none).
   void add_captures_over(std::uint64_t user, std::uint64_t now, std::vector<std::uint64_t> &over);
-  // Returns whether there are no others.
+  // Returns whether no captures are left.
   bool forget_captures(const std::vector<std::uint64_t> &over);
   bool any_captured() const noexcept { return any_captured_.load(std::memory_order_acquire); }
 
-  // Adds what a read, or a write, conflicts with. Returns whether all that is kept is there now:
+  // Adds the uses that a read, or a write, conflicts with. Returns whether those are all kept uses:
   // reads do not conflict with each other.
   bool add_conflicts(bool write, int32_t index, Conflicts &out);
 
-  // Whether any are kept; but for the host's.
+  // Whether any uses are kept, except those by the host.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
 
-  // The array's own stream has been made to wait for these uses.
+  // Notes that the array's own stream waits for these uses.
   void cover(Conflicts &conflicts, const Cover &stream);
 
-  // Forgets the uses of a context that is alive, if they are complete, or get waited for. Uses of
-  // an older context with the same handle have gone with it.
+  // Forgets the uses of a context that exists, if they are complete or are waited for here. Uses of
+  // an older context with the same handle were destroyed with it.
   void prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
              Ask ask);
-  // All of them: the memory has gone with its context.
+  // Forgets all uses: the memory was destroyed with its context.
   void forget() noexcept;
   // Moves all of them to an object that no other thread has. These are not found by address any
   // more.
@@ -174,8 +175,8 @@ class Uses {
   // Those, and streams that keep_marked() would keep while the owner is held.
   std::size_t count();
 
-  HostUses host;        // work of the CPU's streams
-  bool listed = false;  // under the lock of by_address.cpp
+  HostUses host;        // work of CPU streams
+  bool listed = false;  // guarded by the lock in by_address.cpp
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
   // which the caller sees to. One that is being captured stays marked; one on which no event can be
@@ -185,35 +186,36 @@ class Uses {
   bool keep_marked(driver::Session &session, std::uint64_t except,
                    Owner owner_is = Owner::released) noexcept;
 
-  // From here on for an owner whose last reference was released.
+  // The rest is for an owner whose last reference was released.
 
-  // The memory is given back in the order of a stream, or (0) of the one that its first array came
+  // The memory is freed in the order of a stream, or (0) of the one that its first array came
   // with: what is in order with that, or covered by it, is not waited for.
   void free_in_order(std::uint64_t freed_on) noexcept;
   // Likewise, but only marked streams are not waited for. Returns the stream, 0 if it is
   // not known.
   std::uint64_t forget_marks(std::uint64_t freed_on) noexcept;
-  // Something is pending on the stream of which no event tells, until its context has been waited
-  // for, or has gone. What is not known of the context is null, or 0.
+  // Work is pending on the stream that no event covers, until its context was waited for or
+  // destroyed. If the context is not known, it is null, and its id 0.
   void lose(const Stream &stream);
-  // The same of the streams that keep_marked() has left marked, and finds out their contexts first.
+  // The same for the streams that keep_marked() has left marked. identify_marked(), to be called
+  // first, looks up their contexts.
   void identify_marked(driver::Session &session) noexcept;
   void lose_marked() noexcept;
-  // Whether that is so of a context that is not known; and the host has waited in all there are.
+  // Whether work was lost in an unknown context. find_lost(): the host has waited in all contexts.
   bool is_lost_anywhere() const noexcept;
   void find_lost() noexcept;
-  // The same of one context, which may have gone: its id is another one then.
+  // The same for one context, which may have been destroyed: then its id differs.
   bool is_lost_in(driver::CUcontext context);
   void find_lost_in(driver::CUcontext context, std::uint64_t context_id, bool is_over);
   bool pending() const noexcept;
-  // Whether a stream that the memory is freed on is being captured: it would be freed in the graph.
+  // Whether a stream that the memory is freed on is being captured: then the graph would free it.
   bool is_any_captured(driver::Session &session) noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
   // As prune(), where no other thread has these uses.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
               Ask ask) noexcept;
 
-  // For the list of those whose end is put off.
+  // For the list of deferred ends.
   cai_owner *owner = nullptr;
   void (*end)(cai_owner *owner) = nullptr;
   Uses *next = nullptr;
@@ -223,7 +225,7 @@ class Uses {
     Event event;
     Cover cover;
   };
-  // The uses on one stream, where each comes after those before.
+  // The uses on one stream, where each comes after the earlier ones.
   struct Slot {
     StreamKey user;
     Kept write, read;  // the last write, and the last read if that came later
@@ -242,14 +244,14 @@ class Uses {
   // A stream that arrays of the owner come with.
   struct Own {
     Stream stream{};
-    std::uint64_t thread = 0;  // whose 2 it is
+    std::uint64_t thread = 0;  // whose stream 2 it is
     bool marked = false;
     bool told = false;         // for good
     bool by_exporter = false;  // likewise, though not by a dict or tensor of libcai's
     int views = 0;             // that tell it to consumers without the owner
     bool outlives = false;     // some of the memory that was told: it is not freed there
     bool freed_on = false;
-    bool lost = false;  // work is pending there, of which no event tells
+    bool lost = false;  // work is pending there that no event covers
 
     bool is_told() const noexcept { return told || by_exporter || views > 0; }
     bool is_unkept() const noexcept { return marked && !is_told(); }
@@ -259,49 +261,49 @@ class Uses {
   // These, with the lock held.
   Own *find_own(const Stream &stream, std::uint64_t thread) noexcept;
   Own &own(const Stream &stream);
-  void sum_up() noexcept;  // once anything has changed
+  void sum_up() noexcept;  // called after each change
   void sum_up_told() noexcept;
 
-  // Those of streams of which `is_over` says so are lost no more.
+  // Work lost on streams for which `is_over` returns true is complete.
   template <class IsOver>
   void find_lost(const IsOver &is_over) noexcept;
 
   enum class Recorded { yes, not_now, no_memory, never };
-  // Keeps, as a write, what is pending on a stream by now. Where that can never be, finds out what
-  // the driver says of the stream's context.
+  // Keeps what is pending on a stream as a write. If that will never be possible, asks the driver
+  // about the stream's context.
   Recorded keep_pending(driver::Session &session, Own &on) noexcept;
 
   Lock lock_;  // not held while the driver is called, unless no other thread has these uses
   std::vector<Slot> slots_;
   std::vector<Own> own_;
   std::vector<Captured> captured_;
-  std::optional<std::uint64_t> first_;  // once later arrays have come with another
+  std::optional<std::uint64_t> first_;  // set once later arrays have come with another stream
 
   // To be read without the lock.
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> told_handle_{0};  // the handle that was told first; 0: none
-  std::atomic<bool> told_others_{false};       // and others
+  std::atomic<bool> told_others_{false};       // whether others were told
   std::atomic<bool> any_captured_{false};
   std::atomic<std::uint64_t> differ_{0};
-  std::atomic<std::uint64_t> marked_handle_{0};  // the one that was marked last
+  std::atomic<std::uint64_t> marked_handle_{0};  // the last marked handle
 };
 
-// Whether an owner keeps uses; and does so here, or with functions of its own.
+// Whether an owner keeps uses; keeps_here(): by libcai's functions.
 inline bool keeps_uses(const cai_owner *owner) noexcept {
   return is_whole(owner) && owner->used_on && owner->await_uses;
 }
 inline bool keeps_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
 }
-// Whether `uses` is what is kept here, though used_on may do something before: then marks, and what
-// was told, are here, too.
+// Whether `uses` holds what is kept, marked and told, although the owner's own used_on may run
+// before libcai's.
 inline bool stores_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->await_uses == cai_owner_await_uses;
 }
 inline bool keeps_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
 }
-// Whether the owner alone knows what streams its arrays come with, so that it is told of all uses.
+// Whether only the owner knows what streams its arrays come with. Then it is told of all uses.
 inline bool stores_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->await_uses != cai_owner_await_uses;
 }
@@ -317,13 +319,13 @@ inline bool is_freed_on_a_stream(const cai_owner *owner) noexcept {
   return has_flag(owner, CAI_OWNER_STREAM_ORDERED) || is_freed_as_said(owner);
 }
 
-// cai_owner.uses is null, a pointer to Uses, or as long as no more is known than one marked stream,
-// its handle: shifted by two bits, and odd; the other bit says that it was told. So what is in
-// order anyway allocates nothing.
+// cai_owner.uses is null or a pointer to Uses. While only one marked stream is known, it is the
+// stream's handle, shifted left by two bits, with bit 0 set; bit 1 says that the stream was told.
+// So a use that is in order allocates nothing.
 inline std::uintptr_t word_of(const cai_owner *owner) noexcept {
   return reinterpret_cast<std::uintptr_t>(__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE));
 }
-// A pointer of the user's half of addresses: what no driver hands out needs more.
+// Handles are pointers in the user half of the address space: no driver returns a larger one.
 constexpr bool fits_in_word(std::uint64_t handle) noexcept {
   return handle >> 62 == 0;
 }
@@ -340,7 +342,7 @@ constexpr std::uint64_t told_in(std::uintptr_t word) noexcept {
   return (word & 3) == 3 ? word >> 2 : 0;
 }
 
-// What an owner that keeps its uses here has kept; null if nothing, or made at need.
+// The Uses of an owner that keeps them here; null if it has none. make_uses_of() makes them.
 inline Uses *uses_of(const cai_owner *owner) noexcept {
   const std::uintptr_t word = word_of(owner);
   return word & 1 ? nullptr : reinterpret_cast<Uses *>(word);
@@ -358,8 +360,7 @@ std::unique_ptr<Uses> take_kept(cai_owner *owner);
 // Ends it there: nothing of it is pending any more, or is to be waited for.
 void drop_uses(cai_owner *owner) noexcept;
 
-// Marks a stream that is a handle; where an exporter's memory is freed after it, that is not
-// needed.
+// Marks a stream that is a handle. Not needed if an exporter's memory is freed after that stream.
 void mark_anew(cai_owner *owner, std::uint64_t handle);
 inline void mark(cai_owner *owner, std::uint64_t handle) {
   if (!stores_here(owner) || is_freed_as_said(owner)) return;
@@ -368,16 +369,16 @@ inline void mark(cai_owner *owner, std::uint64_t handle) {
   if (!uses || !uses->is_marked(handle)) mark_anew(owner, handle);
 }
 
-// Tells, as Uses::tell(). Of a handle nothing is allocated for it, as a rule.
+// Tells a stream, as Uses::tell(). For a handle this usually allocates nothing.
 void tell(cai_owner *owner, const Stream &stream);
 
-// Marks any, as Uses::mark().
+// Marks any stream, as Uses::mark().
 inline void mark(cai_owner *owner, const Stream &stream) {
   if (is_freed_as_said(owner)) return;
   stream.is_default() ? make_uses_of(owner).mark(stream) : mark(owner, stream.value);
 }
 
-// What the next one says, of an owner's word.
+// may_have_kept() for an owner's word.
 inline bool has_kept(std::uintptr_t word, std::uint64_t own) noexcept {
   if (word & 1) return told_in(word) && told_in(word) != own;
   const auto *const uses = reinterpret_cast<const Uses *>(word);
@@ -385,7 +386,7 @@ inline bool has_kept(std::uintptr_t word, std::uint64_t own) noexcept {
 }
 
 // Whether a stream that waits for `own`, the array's stream (0: none), may have to wait for kept
-// uses, or for told streams. An owner with functions of its own has to be asked.
+// uses or told streams, too. An owner with functions of its own must be asked.
 inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
   return stores_here(owner) ? has_kept(word_of(owner), own) : keeps_uses(owner);
 }
@@ -398,14 +399,14 @@ inline bool has_kept_uses(const cai_owner *keeper) noexcept {
   return uses && (uses->any() || uses->streams_differ());
 }
 
-// Whether the arrays' stream is one that the exporter was asked for: other imports come with other
+// Whether the exporter was asked for the arrays' stream. Then other imports come with other
 // streams.
 inline bool is_asked(const cai_owner *owner) noexcept {
   constexpr std::uint32_t asked = CAI_OWNER_IMPORTED | CAI_OWNER_ASKED;
   return (flags_of(*owner).load(std::memory_order_relaxed) & asked) == asked;
 }
 
-// Whether arrays of the memory come with different streams: waiting for one of them is not waiting
+// Whether arrays of the memory come with different streams. To wait for one of them is not to wait
 // for work that is ordered with another.
 inline bool streams_differ(std::uintptr_t word) noexcept {
   return word && !(word & 1) && reinterpret_cast<const Uses *>(word)->streams_differ();
