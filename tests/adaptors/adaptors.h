@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tests of the adaptors in C and C++ share: simcuda's driver, and a count of the failures
- * that cai_on_failure() hears of. */
+ * that the hook of cai_on_failure() receives. */
 #pragma once
 
 #include <cai/memory.h>

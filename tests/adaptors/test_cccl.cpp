@@ -72,7 +72,7 @@ int main() {
     cai_manager_release(made);
     CHECK(resource.manager() == made && resource == cai::memory_resource{made});
 
-    // In the order of a stream, through CCCL's own wrapper.
+    // Stream-ordered, through CCCL's own wrapper.
     mr::any_resource<mr::device_accessible> any{resource};
     for (int i = 0; i < 3; ++i) {
       void *const block = any.allocate(ours, BYTES, 512);
@@ -80,13 +80,13 @@ int main() {
       CHECK(cuMemsetD8Async_(address_of(block), 1, BYTES, stream) == 0);
       any.deallocate(ours, block, BYTES, 512);
     }
-    // Without one: for any stream, at once.
+    // Without a stream: for any stream, at once.
     void *const block = any.allocate_sync(BYTES, 256);
     CHECK(cuMemsetD8Async_(address_of(block), 1, BYTES, stream) == 0);
     CHECK(cuStreamSynchronize_(stream) == 0);
     any.deallocate_sync(block, BYTES, 256);
 
-    // By the names of 3.0.
+    // With the names of 3.0.
     void *const old = resource.allocate_async(BYTES, 256, ours);
     CHECK(cuMemsetD8Async_(address_of(old), 1, BYTES, stream) == 0);
     resource.deallocate_async(old, BYTES, 256, ours);
@@ -114,7 +114,7 @@ int main() {
   }
   CHECK(usage_of(0).count == 0 && usage_of(1).count == 0);
 
-  // What CCCL's and RMM's callers catch.
+  // The exception that callers in CCCL and RMM catch.
   check_context = "failures";
   bool thrown = false;
   try {

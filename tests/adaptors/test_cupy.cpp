@@ -39,7 +39,7 @@ int main(int, char **arguments) {
   }
   CHECK_SILENT();
 
-  // In the order of the stream that `param` is.
+  // In the order of the stream in `param`.
   install("async", 0);
   CUstream stream;
   MUST(cuStreamCreate(&stream, NON_BLOCKING));

@@ -238,7 +238,7 @@ static void test_record_on_another_gpu(void) {
   CHECK_SILENT();
 }
 
-/* A driver that has gone, at the end of the process, is no failure that somebody need hear of. */
+/* An unloaded driver at the end of the process is no failure, and is not reported. */
 static void test_driver_that_has_gone(void) {
   FIND_SIM(simcuda_fail);
   static const char *const functions[] = {"cuMemAlloc", "cuMemAllocAsync",

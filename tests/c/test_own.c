@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cai_array_own(), retain and release: one allocation, one end, whoever lets go last. */
+/* cai_array_own(), retain and release: one allocation, and one end, after the last release. */
 #define _POSIX_C_SOURCE 200809L
 #include "allocations.h"
 #include "make.h"
@@ -349,7 +349,7 @@ static void test_newer_minor(void) {
   if (!CHECK_OK(cai_array_own(&m.array, NULL, NULL, &a, ERR))) return;
   CHECK(a->flags == (CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_STRIDES_NONE));
   CHECK(a->mask->flags == 0 && a->descr[0].reserved == 0 && a->descr[0].fields[0].reserved == 0);
-  /* The same of somebody else's array, seen through a view. */
+  /* The same for a foreign array, seen through a view. */
   m.array.owner = a->owner;
   if (!CHECK_OK(cai_array_transpose(&m.array, NULL, &view, ERR))) return;
   CHECK(view->flags == (CAI_FLAG_READONLY | CAI_FLAG_MASKED) && view->mask->flags == 0);

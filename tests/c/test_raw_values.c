@@ -474,7 +474,7 @@ static void test_loose_orders(void) {
   CHECK(strstr(ERR->message, "byte order that the text knows") != NULL);
 }
 
-/* Leniently an integer of somebody's own is one, 0 too. */
+/* Lenient reading accepts integers of other types, 0 too. */
 static void test_loose_integers(void) {
   made_interface d;
   cai_array out;
@@ -501,7 +501,7 @@ static void test_deep_values(void) {
 
 static void do_nothing(cai_owner *owner) { (void)owner; }
 
-/* Owners and slices that are none. */
+/* Invalid owners and slices. */
 static void test_owners_and_slices(void) {
   static const int64_t shape[] = {2, 3};
   const cai_slice wrong[] = {{0},

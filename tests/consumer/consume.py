@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the three programs here against libcai the way somebody else's project would, and
-runs them: as a project with libcai as its subproject, and with pkg-config and CMake against the
-copy that this project installs.
+"""Builds the three programs here against libcai as another project would, and runs them:
+as a project with libcai as its subproject, and with pkg-config and CMake against the copy that this
+project installs.
 
 usage: consume.py SOURCE_ROOT
 """

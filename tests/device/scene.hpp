@@ -143,7 +143,7 @@ class Door {
   Work work;
 };
 
-// What cai_on_failure() tells, while it lives.
+// Collects the failures of cai_on_failure() while it exists.
 class Told {
  public:
   Told() {

@@ -17,7 +17,7 @@ bool operator==(cai_device a, cai_device b) {
 
 class Devices : public OnDevices {
  protected:
-  // What the first GPU's pool has of the device.
+  // The memory that the first GPU's pool holds.
   static std::uint64_t reserved() {
     constexpr int reserved_now = 5;
     Handle pool = nullptr;
@@ -176,7 +176,7 @@ TEST_F(Devices, Describe) {
   EXPECT_GT(host.total, std::uint64_t{1} << 20);
   EXPECT_EQ(host.flags, 0U);
 
-  // An older caller's struct: no more than it has room for.
+  // An older caller's struct: only as much is written as fits.
   cai_device_info old;
   std::memset(&old, 0x55, sizeof old);
   old.struct_size = 24;

@@ -176,7 +176,7 @@ TEST_P(Pairs, LaterWorkWaits) {
     seen = done.load();
     return CAI_OK;
   });
-  // The host waits in these, so somebody else has to open.
+  // The host waits in these, so another thread must open.
   const bool host_waits = at_once(after) || (after.device.type == CAI_DEVICE_CUDA &&
                                              before.device.type == CAI_DEVICE_CPU);
   std::thread opener;
@@ -234,7 +234,7 @@ TEST_F(OnDevices, FollowTellsOfFailuresOnBoth) {
 }
 
 TEST_F(OnDevices, WaitIsForTheLastPlaceOnly) {
-  // A CPU stream comes to its wait long after the event was recorded again, behind a door.
+  // A CPU stream comes to its wait long after the event was recorded again, since it is blocked.
   const Stream of_cpu(cpu, CAI_MODE_ASYNC), of_gpu(gpu0, CAI_MODE_ASYNC);
   const Stream gate(gpu0, CAI_MODE_ASYNC);
   Event event(gpu0);
@@ -279,7 +279,7 @@ TEST_F(OnDevices, EventIsOfThePrimaryContext) {
   ASSERT_OK(cai_stream_wrap(gpu0, value(theirs), nullptr, nullptr, &wrapped, error));
   const Event event(gpu0);
   EXPECT_FAILS(CAI_ERR_DEVICE, "primary context", cai_event_record(event, wrapped, error));
-  // It can wait all the same.
+  // It can still wait.
   const Stream stream(gpu0, CAI_MODE_ASYNC);
   ASSERT_OK(cai_event_record(event, stream, error));
   ASSERT_OK(cai_event_wait(event, wrapped, error));

@@ -10,7 +10,7 @@
 namespace test::faults_tests {
 namespace {
 
-// What a scenario works with, and what it has made: all gone at the end.
+// What a scenario uses, and what it has made: all is released at the end.
 struct Scene {
   Stream stream{gpu0, CAI_MODE_ASYNC}, other{gpu0, CAI_MODE_ASYNC};
   Stream queue{cpu, CAI_MODE_ASYNC}, second_queue{cpu, CAI_MODE_ASYNC};
@@ -188,8 +188,8 @@ TEST_F(DeviceFaults, OfEveryCallOfTheDriver) {
           ++injected;
           MUST(gpu().simcuda_fail(name, 0, 0));
           if (result == CAI_OK) {
-            // Work that has begun cannot be called off: the stream says so later. And what is put
-            // off may be asked for in vain.
+            // Work that has begun cannot be cancelled: the stream reports the failure later. And
+            // a query for a deferred end may fail.
             EXPECT_TRUE(std::strstr(scenario.name, "enqueue") ||
                         std::strcmp(name, "cuEventQuery") == 0);
             continue;

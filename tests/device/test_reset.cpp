@@ -36,7 +36,7 @@ TEST_F(Resets, SynchronizeWaitsForAll) {
   EXPECT_FAILS(CAI_ERR_VALUE, "type", cai_device_synchronize({0, 0}, error));
 }
 
-// Somebody's stream that fails has not gone.
+// A foreign stream that fails was not destroyed.
 TEST_F(Resets, TellOfAFailureOfSomebodysStream) {
   const Stream before = current_stream(gpu0);
   Handle handle = nullptr;
@@ -59,7 +59,7 @@ TEST_F(Resets, TellOfAFailureOfSomebodysStream) {
   MUST(gpu().cuStreamDestroy_v2(handle));
 }
 
-// What is thread-local, and ends after the thread's current streams, finds none any more.
+// A thread-local object that is destroyed after the thread's current streams finds none.
 TEST_F(Resets, AThreadThatEndsHasNoCurrentStream) {
   struct Last {
     std::atomic<int> *asked = nullptr;
@@ -82,7 +82,7 @@ TEST_F(Resets, AThreadThatEndsHasNoCurrentStream) {
   EXPECT_EQ(asked, 1);
 }
 
-// Callbacks of a reset, told apart by their context.
+// Callbacks of a reset, distinguished by their context.
 class Log {
  public:
   static void note(void *context, cai_device device) {
@@ -145,7 +145,7 @@ TEST_F(Resets, ResetCallsBack) {
   ASSERT_OK(cai_device_reset(cpu, 0, error));
   EXPECT_EQ(log.calls, (std::vector<std::string>{"a cpu", "b cpu"}));
 
-  // None is called if the device cannot be synchronised.
+  // No callback runs if the device cannot be synchronised.
   const Stream stream(cpu, CAI_MODE_ASYNC);
   ASSERT_OK(cai_stream_set_current(stream, error));
   Work bad(say_seven);
@@ -187,7 +187,7 @@ TEST(Reset, KillsWhatTheContextHad) {
     EXPECT_EQ(kept.ends, 1);
     EXPECT_FAILS(CAI_ERR_STATE, "reset", cai_stream_leave(&guard, 0, error));
     EXPECT_EQ(guard.thread, 0U);
-    // What was current is dead; a new one takes its place.
+    // The current stream is dead; a new one replaces it.
     const Stream fresh = current_stream(gpu0);
     Work again;
     ASSERT_OK(again.enqueue(fresh, error));
@@ -240,7 +240,7 @@ TEST(Reset, KillsWhatTheContextHad) {
   ASSERT_OK(cai_device_reset(cpu, CAI_RESET_CONTEXT, error));
 }
 
-// Whether "gpu" is this GPU, and of use, though its context may have gone while it was current.
+// Whether "gpu" is this GPU, and usable, even if its context was destroyed while it was current.
 void expect_usable(cai_device gpu) {
   cai_device found{};
   ASSERT_OK(cai_device_current(CAI_DEVICE_CUDA, &found, error));
@@ -292,7 +292,7 @@ TEST_F(Resets, DestroyAContextThatStaysCurrent) {
 
 // ---- A child ------------------------------------------------------------------------------------
 
-// What a child says of a call: its exit status, 0 if all was well.
+// The result of a call in a child: its exit status, 0 if all was well.
 template <class Body>
 int in_child(Body &&body) {
   const pid_t child = fork();

@@ -45,7 +45,7 @@ TEST_F(Captures, AreSaid) {
   EXPECT_EQ(info.capture, unsigned{CAI_CAPTURE_ACTIVE});
   EXPECT_NE(info.capture_id, 0U);
   EXPECT_EQ(describe(other).capture, unsigned{CAI_CAPTURE_NONE});
-  // Spoilt by somebody else.
+  // Invalidated by other code.
   EXPECT_NE(gpu().cuStreamSynchronize(handle(stream.value())), 0);
   EXPECT_EQ(describe(stream).capture, unsigned{CAI_CAPTURE_INVALIDATED});
   Work work;
@@ -87,7 +87,7 @@ TEST_F(Captures, RefuseWhatWouldEndThem) {
   Door door;
   ASSERT_OK(door.work.enqueue(other, error));
   EXPECT_FAILS(CAI_ERR_CAPTURE, "wait for it before", cai_stream_follow(stream, other, error));
-  // What has to do with none goes on, even on the thread that captures.
+  // Work that is in no capture goes on, even on the thread that captures.
   {
     const Stream more(gpu0, CAI_MODE_ASYNC);
     const Event event(gpu0);
@@ -121,7 +121,7 @@ TEST_F(Captures, OfBlockingStreamsForbidTheLegacyOne) {
   MUST(gpu().cuGraphDestroy(graph));
 }
 
-// Nobody can see a capture of a stream that is neither libcai's nor in order with the legacy one:
+// libcai cannot see a capture of a stream that is neither its own nor ordered with the legacy one:
 // waiting for the device ends it, as the driver's own call would. A handle of the stream saves it.
 TEST_F(Captures, OfStreamsThatAreNotKnownAreEndedByTheDriver) {
   const auto capture_during = [&](auto &&body) {
@@ -154,7 +154,7 @@ TEST_F(Captures, OfStreamsThatAreNotKnownAreEndedByTheDriver) {
   EXPECT_EQ(cai_device_synchronize(gpu0, nullptr), CAI_OK);
 }
 
-// Whoever frees memory on no stream that he could name looks at the thread's current ones.
+// Code that frees memory on an unknown stream checks the thread's current streams.
 TEST_F(Captures, OfTheCurrentStreamAreSpared) {
   int freed = 0;
   const auto free = [](void *count) { ++*static_cast<int *>(count); };
@@ -196,7 +196,7 @@ TEST_F(Captures, KeepWhatIsAttached) {
   drain();
   EXPECT_EQ(kept.ends, 0);
   launch(graph);
-  // The driver lets go of a graph by and by, on a thread of its own.
+  // The driver releases a graph later, on a thread of its own.
   for (int i = 0; i < 10000 && kept.ends == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     drain();

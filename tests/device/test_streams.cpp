@@ -167,7 +167,7 @@ TEST_P(Streams, FailureIsToldOnce) {
       continue;
     }
     ASSERT_OK(bad.enqueue(stream, error));
-    // Not by a call that would tell.
+    // Not by a call that returns failures.
     Event event(kind.device);
     if (kind.on_gpu()) {
       ASSERT_OK(cai_event_record(event, stream, error));
@@ -218,7 +218,7 @@ TEST_P(Streams, FailureThatNobodyAsksFor) {
 }
 
 TEST_P(Streams, FailureAfterTheHandleHasGone) {
-  if (kind.at_once()) return;  // the call has told it by then
+  if (kind.at_once()) return;  // the call has returned it by then
   Told told;
   Door door;
   Work bad(say_seven);
@@ -324,7 +324,7 @@ TEST_P(Streams, CurrentIsTheThreads) {
     EXPECT_NE(theirs.get(), stream.get());
     EXPECT_EQ(describe(theirs).mode, unsigned{CAI_MODE_DEFAULT});
     EXPECT_EQ(cai_stream_set_current(stream, nullptr), CAI_OK);
-  }).join();  // lets go of its own
+  }).join();  // releases its own
   const Stream other = current_stream(kind.on_gpu() ? cpu : gpu0);
   EXPECT_NE(other.get(), stream.get());
   ASSERT_OK(cai_stream_set_current(before, error));
@@ -355,7 +355,7 @@ TEST_P(Streams, GuardsAreLeftInTheReverseOrder) {
   EXPECT_EQ(current_stream(kind.device).get(), stream.get());
   EXPECT_FAILS(CAI_ERR_STATE, "left already", cai_stream_leave(&inner, 0, error));
 
-  // Unless it is told not to.
+  // Unless leaving with CAI_LEAVE_QUEUED.
   Door door;
   if (!kind.at_once()) {
     ASSERT_OK(door.work.enqueue(stream, error));
@@ -463,7 +463,7 @@ TEST_F(OnDevices, WrappedStreams) {
     EXPECT_EQ(info.mode, mode);
     EXPECT_EQ(info.value, number);
     EXPECT_EQ(info.wrapped, 1U);
-    EXPECT_EQ(info.id, describe(second).id);  // the same, whoever wrapped it
+    EXPECT_EQ(info.id, describe(second).id);  // the same for any handle
     Work work, kept;
     ASSERT_OK(work.enqueue(first, error));
     ASSERT_OK(kept.attach(first, error));
@@ -517,8 +517,8 @@ TEST_F(OnDevices, WorkOnTheGpuIsInOrderWithItsMemory) {
   EXPECT_EQ(read(result), 7);
 }
 
-// The driver orders what is queued on them next, but neither a host that waits nor, by way of a
-// legacy stream that is idle, a second blocking one.
+// The driver orders what is queued on them next, but neither a host that waits nor, through an idle
+// legacy stream, a second blocking one.
 TEST_F(OnDevices, LegacyAndBlockingStreamsTakeAnEventToo) {
   const Stream legacy(gpu0, CAI_MODE_DEFAULT), sync(gpu0, CAI_MODE_SYNC);
   const Stream async(gpu0, CAI_MODE_ASYNC);
@@ -541,7 +541,7 @@ TEST_F(OnDevices, FailureDropsWhatWaitsOnTheCpu) {
   ASSERT_OK(kept.attach(stream, error));
   ASSERT_OK(cai_event_record(event, stream, error));
   door.open();
-  ASSERT_OK(cai_event_synchronize(event, error));  // it is passed all the same
+  ASSERT_OK(cai_event_synchronize(event, error));  // it is passed anyway
   while (kept.ends == 0) std::this_thread::yield();
   EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", after.enqueue(stream, error));
   ASSERT_OK(after.enqueue(stream, error));
@@ -568,7 +568,7 @@ TEST_F(OnDevices, WorkMayLetGoOfItsOwnStream) {
   }
 }
 
-// What failed and was asked for by nobody is reported by the last release.
+// The last release reports a failure that no call has returned.
 TEST_F(OnDevices, AFailureThatNobodyAskedForIsReported) {
   Told told;
   Stream stream(cpu, CAI_MODE_ASYNC);

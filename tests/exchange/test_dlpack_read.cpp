@@ -313,7 +313,7 @@ TEST(OwnVersioned, AnotherMajor) {
   for (const std::uint32_t major : {0U, 2U}) {
     Versioned t;
     t.managed.version.major = major;
-    // Nothing else of it may be looked at.
+    // The rest of it must not be read.
     std::memset(static_cast<void *>(&t.managed.dl_tensor), 0xA5, sizeof(DLTensor));
     cai_array *a = nullptr;
     cai_error error{};

@@ -297,7 +297,7 @@ class WriteOnGpu : public OnGpu {
   }
 };
 
-// Nothing pending, so no driver; nor where the consumer asks for no order, or works there anyway.
+// No driver call if nothing is pending, the consumer asks for no order, or works there anyway.
 TEST_F(WriteOnGpu, NoCalls) {
   const std::uint64_t own = value(stream()), theirs = value(stream());
   Array none(memory(), CAI_STREAM_NONE), pending(memory(), CAI_STREAM_STREAM, own);
@@ -408,7 +408,7 @@ TEST_F(WriteOnGpu, ForStream1BetweenBlockingStreams) {
   cai_array_release(back);
 }
 
-// Two consumers of C's, who know of nothing but their own tensor.
+// Two C consumers, which know only their own tensor.
 TEST_F(WriteOnGpu, TensorsOfOneMemoryFindEachOthersUses) {
   const std::uint64_t own = value(stream()), first = value(stream()), second = value(stream());
   const Owned array(memory(), CAI_STREAM_STREAM, own);
@@ -431,7 +431,7 @@ TEST_F(WriteOnGpu, TensorsOfOneMemoryFindEachOthersUses) {
   cai_array_release(two);
 }
 
-// What that consumer does next to stream 1, its own owner keeps: others wait for 1 by an event.
+// The consumer's own owner keeps what it does next to stream 1: others wait for 1 by an event.
 TEST_F(WriteOnGpu, AfterTheUserOfATensorForStream1) {
   const std::uint64_t own = value(stream(0)), theirs = value(stream(0));
   for (const std::uint64_t said : {own, std::uint64_t{1}}) {
@@ -452,7 +452,7 @@ TEST_F(WriteOnGpu, AfterTheUserOfATensorForStream1) {
   }
 }
 
-// What an exporter frees in its own order, it does not free in that of a tensor's stream.
+// An exporter frees in its own order, not in that of a tensor's stream.
 TEST_F(WriteOnGpu, OfAnImportThatCameWithNone) {
   for (const std::uint64_t theirs : {std::uint64_t{1}, std::uint64_t{2}, value(stream())}) {
     SCOPED_TRACE(theirs);
@@ -474,7 +474,7 @@ TEST_F(WriteOnGpu, OfAnImportThatCameWithNone) {
   }
 }
 
-// What cannot be put in order leaves nothing behind.
+// An export that cannot be ordered leaves nothing behind.
 TEST_F(WriteOnGpu, Faults) {
   const std::uint64_t own = value(stream()), theirs = value(stream());
   Owned array(memory(), CAI_STREAM_STREAM, own);
@@ -491,7 +491,7 @@ TEST_F(WriteOnGpu, Faults) {
   finish();
 }
 
-// Where its end cannot be recorded, later uses wait for the stream still.
+// If its end cannot be recorded, later uses still wait for the stream.
 TEST_F(WriteOnGpu, FaultAtTheEnd) {
   const std::uint64_t own = value(stream()), theirs = value(stream()), later = value(stream());
   const Owned array(memory(), CAI_STREAM_STREAM, own);

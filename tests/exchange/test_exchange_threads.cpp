@@ -14,7 +14,7 @@ constexpr int rounds = 50;
 
 class ExchangeThreads : public OnGpu {
  protected:
-  // Reads the array on `stream`, in order, and lets go of it while the copy is pending.
+  // Reads the array on `stream`, in order, and releases it while the copy is pending.
   static void read_and_release(cai_array *array, std::uint64_t stream, Address to) {
     const cai_use_options reads = access(CAI_ACCESS_READ);
     EXPECT_EQ(begin_use({array}, stream, nullptr, &reads), CAI_OK);
@@ -68,7 +68,7 @@ TEST_F(ExchangeThreads, HandOneArrayAround) {
   EXPECT_FALSE(array.ended());
 }
 
-// The last holder lets go of a tensor that is an array that is a tensor, on another thread.
+// The last reference to a tensor of an array of a tensor is released on another thread.
 TEST_F(ExchangeThreads, TheLastHolderIsAnotherThread) {
   const std::uint64_t on = value(stream());
   for (int round = 0; round < rounds; ++round) {

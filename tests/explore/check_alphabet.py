@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "abi"))
 from tap import Tap
 
-# What no program of theirs can have, and why.
+# Parts that their programs cannot have, and why.
 LEFT_OUT = {
     "CAI_OWNER_ARRAY_FOLLOWS": "is of blocks that libcai did not make; Python's are such",
     "CAI_OWNER_FREED": "is of memory that is freed by hand, of which `lives` has programs",

@@ -90,7 +90,7 @@ class Play {
     return *this;
   }
 
-  // Whether it ended early: at a step with an array that the binding keeps for itself.
+  // Whether it ended early: at a step with an array that only the binding holds.
   bool is_cut() const { return is_cut_; }
   const std::string &source() const { return source_; }
   const std::string &error() const { return error_; }
@@ -257,7 +257,7 @@ class Play {
   std::string error_;
 };
 
-// Whether the program can be run at all: to its last step, which alone may race or be refused.
+// Whether the program can be run at all, up to its last step, which alone may race or be rejected.
 bool is_program(const Program &program) {
   Run run(&kBook, program.beginning);
   Outcome outcome = kDone;
@@ -306,11 +306,11 @@ void print(const Program &program, bool looks_at_cost = true) {
   std::printf("#     close_stage();\n#   }\n");
 }
 
-// For hunt(), whose process may end in the middle of a program.
+// For hunt(), whose process may end within a program.
 long hunted = 0;
 const char *hunted_among = "";
 
-// Plays programs, and tells of those that differ; of each kind a few.
+// Plays programs, and reports those that differ: a few of each kind.
 class Explorer {
  public:
   // Who hunts stops at the first program that leaves order out, or refuses.
@@ -367,7 +367,7 @@ class Explorer {
   long programs() const { return programs_; }
   bool has_seen_any() const { return !seen_.empty(); }
 
-  // Whether none has differed; says what has.
+  // Whether all agree; reports those that do not.
   bool tell(int number, const std::string &what) const {
     long differ = 0;
     for (const auto &[kind, count] : seen_) {

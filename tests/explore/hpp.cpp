@@ -8,7 +8,7 @@ namespace {
 cai::array arrays[MAX_ARRAYS + 1];
 cai::use uses[MAX_USES];
 
-// What `body` throws, as the stage is told it.
+// Turns what `body` throws into the stage's status.
 template <class Body>
 cai_status told(cai_error *error, Body &&body) {
   try {
@@ -20,7 +20,7 @@ cai_status told(cai_error *error, Body &&body) {
   }
 }
 
-// Likewise where `make` makes an array.
+// The same if `make` makes an array.
 template <class Make>
 cai_status made(int array, const cai_array **out, cai_error *error, Make &&make) {
   return told(error, [&] {

@@ -46,7 +46,7 @@ enum { BYTES = 2, BLOCKING = 0, NON_BLOCKING = 1, NO_TIMING = 2 };
 
 enum { BETWEEN = MAX_ARRAYS };  // an array that goes within a step
 
-// A thread that does what it is given, while thread 1 waits.
+// A thread that runs what it is given, while thread 1 waits.
 static struct {
   pthread_mutex_t mutex;
   pthread_cond_t turn;
@@ -95,7 +95,7 @@ static void *serve(void *unused) {
   return NULL;
 }
 
-// Does something where work on the stream is given: on its thread, with its context current.
+// Runs a function where work on the stream is queued: on its thread, with its context current.
 static void on(int stream, void (*task)(void *argument), void *argument) {
   if (stream == THREAD_2) {
     pthread_mutex_lock(&second.mutex);
@@ -299,7 +299,7 @@ static void free_memory(void) {
   const handle stream = stage.freed_on == HOST ? stage.host_stream : stage.streams[stage.freed_on];
   const struct piece piece = {stage.data, BYTES, CAI_ACCESS_WRITE, stream};
   handle popped;
-  MUST(cuCtxPushCurrent_v2(stage.primary));  // whoever has let go
+  MUST(cuCtxPushCurrent_v2(stage.primary));  // for the thread that releases
   give(&piece, HOST);
   MUST(cuCtxPopCurrent_v2(&popped));
 }
@@ -357,7 +357,7 @@ static void let_wait(int waiting, int stream) {
   on(waiting, do_wait, &wait);
 }
 
-// An array of an owner of its own: a producer's, or what the reader of a dict makes of it.
+// An array with an owner of its own: a producer's, or that of a dict's consumer.
 static cai_status own(int array, address data, uint32_t kind, uint64_t stream) {
   int64_t *const shape = &stage.shape[data != stage.data];
   *shape = BYTES - (int64_t)(data - stage.data);
@@ -425,7 +425,7 @@ void produce_by_the_text(int array, int stream, uint32_t access) {
   if (own != stream) let_wait(own, stream);
 }
 
-// What is pending on the streams, a bit each.
+// The work pending on the streams, one bit for each.
 static int32_t pending_on(uint32_t streams, uint64_t *pending) {
   int32_t count = 0;
   for (int i = LEGACY; i < OTHER_CONTEXT; ++i) {

@@ -58,7 +58,7 @@ cai_status begin(int number, int array, int stream, uint32_t order, uint32_t acc
 cai_status end(int number, int stream);
 /* Reads or writes the array's memory on the stream, or as the host. */
 void work(int array, int stream, uint32_t access);
-/* The array is let go of by cai_array_release_on(). */
+/* The array is released by cai_array_release_on(). */
 cai_status release_on(int array, int stream);
 /* Works on the array's own stream, which cai_arrays_same_stream() must name. */
 cai_status work_on_its_stream(int array, int stream, uint32_t access);
@@ -72,9 +72,9 @@ cai_status import_again(int alias);
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* The last holder lets go. Whoever frees the memory then writes all of it. */
+/* The last reference is released. The code that frees the memory then writes all of it. */
 void drop(int array);
-/* Waits until all that was put off has ended. Returns how much is left: 0. */
+/* Waits until all deferred ends are done. Returns how much is left: 0. */
 int64_t drain(void);
 
 /* ---- How libcai is called -------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ struct binding {
   cai_status (*begin)(int number, int array, uint64_t stream, uint32_t order, uint32_t access,
                       cai_error *error);
   cai_status (*end)(int number, cai_error *error);
-  /* Another holder of the array is let go of so. */
+  /* This releases another reference to the array. */
   cai_status (*release_on)(int array, uint64_t stream, cai_error *error);
   cai_status (*same_stream)(int array, uint64_t *stream, cai_error *error);
   cai_status (*sync_host)(int array, cai_error *error);
@@ -116,7 +116,7 @@ const char *binding_name(void);
 /* ---- The stage ------------------------------------------------------------------------------- */
 
 void open_stage(void);
-/* Lets go of all that is left, and forgets. */
+/* Releases all that is left, and forgets it. */
 void close_stage(void);
 
 /* Pieces of work so far, the writing by make_array() and by who frees the memory among them. */

@@ -35,7 +35,7 @@ inline std::string text_of(const Program &program) {
   return text;
 }
 
-// Reads a word of a list; false if it is none.
+// Reads a word of a list; false if it is not in the list.
 template <class Value, std::size_t count>
 bool read_word(std::istream &in, const char *const (&words)[count], Value &out) {
   std::string word;

@@ -7,7 +7,7 @@
 namespace test::faults_of_adaptors {
 namespace {
 
-// A failure, in the form of the other functions: as it was told.
+// A failure as the other functions return it: as it was reported.
 cai_status as_told(const void *got, int before, cai_error *error) {
   if (got) return CAI_OK;
   EXPECT_EQ(Reports::all().count, before + 1) << "NULL, and nobody was told why";

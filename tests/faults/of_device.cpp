@@ -26,8 +26,8 @@ struct Streams {
   Stream queue{cpu, CAI_MODE_ASYNC}, second{cpu, CAI_MODE_ASYNC};
 };
 
-// A piece of work that was taken over by the call, or not; where it has failed all the same, the
-// stream says so later.
+// A piece of work that the call took over, or not. If it failed anyway, the stream reports that
+// later.
 struct Given {
   Stream stream;
   Work work;
@@ -467,7 +467,7 @@ std::vector<Scenario> device_scenarios() {
          cai_stream_guard guard{};
          EXPECT_EQ(cai_stream_enter(stream, &guard, nullptr), CAI_OK);
          EXPECT_EQ(work.enqueue(stream), CAI_OK);
-         // It is left all the same when it fails.
+         // It is left even if it fails.
          trial.call_once([&](cai_error *error) { return cai_stream_leave(&guard, 0, error); });
          trial.tell(guard.thread, current_stream(gpu0).get() == stream.get());
          EXPECT_EQ(cai_stream_synchronize(stream, nullptr), CAI_OK);

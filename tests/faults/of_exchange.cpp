@@ -25,7 +25,7 @@ void own_tensor(Trial &trial) {
   trial.tell(tensor.deleted);
 }
 
-// An array of a GPU's memory, whose device is not known, with a kept use; and another stream.
+// An array of GPU memory whose device is not known, with a kept use; and another stream.
 struct Source {
   OwnStream producer = make_stream(gpu0), consumer = make_stream(gpu0), other = make_stream(gpu0);
   OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, count, producer);

@@ -27,7 +27,7 @@ std::uint64_t stream_for(cai_device device) {
 }
 
 void allocate_kind(Trial &trial, cai_device device, std::uint32_t kind) {
-  // A stream of the CPU's would free what is pinned by its thread, who knows when.
+  // A CPU stream would free pinned memory on its thread, at an unknown time.
   const OwnStream stream = device.type == CAI_DEVICE_CPU ? OwnStream() : make_stream(device);
   cai_request wanted = request(kind, 1024, stream);
   if (kind == CAI_KIND_CUDA_ARRAY) {
@@ -93,7 +93,7 @@ void free_of(Trial &trial, const char *name, cai_device device, std::uint32_t ki
   });
 }
 
-// What copies and fills work on: two of a GPU's, one of the other's, one of the host's.
+// The arrays to copy and fill: two of a GPU, one of the other, one of the host.
 struct Arrays {
   OwnStream stream = make_stream(gpu0), queue = make_stream(cpu);
   OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 4096, stream);
@@ -107,7 +107,7 @@ struct Arrays {
   OwnArray of_host = array_of(host, {64, 64}), of_second = array_of(second_host, {64, 64});
 };
 
-// What arrays are made like: two fields, and a mask of one row.
+// The pattern for arrays: two fields, and a mask of one row.
 struct Fielded {
   Fielded() {
     array.mask = &mask;
@@ -159,7 +159,7 @@ void item(Trial &trial, const OwnArray Arrays::*array) {
   trial.tell(out);
 }
 
-// Of each kind, and of one that was used on another stream.
+// Of each kind, and one that was used on another stream.
 template <class End>
 void ending(Trial &trial, std::uint32_t kind, End &&end) {
   const OwnStream stream = make_stream(gpu0), other = make_stream(gpu0);

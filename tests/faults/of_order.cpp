@@ -62,7 +62,7 @@ void end(cai_use *use) {
   EXPECT_EQ(cai_use_end(use, &error), CAI_OK) << error.message;
 }
 
-// A whole hand-over, whose beginning is the call.
+// A whole hand-over; the call is its beginning.
 void begin_one(Trial &trial, Stage &stage, std::initializer_list<const cai_array *> arrays,
                const cai_use_options *options = nullptr) {
   cai_use use{};
@@ -82,7 +82,7 @@ void keep_use(Stage &stage, const cai_array *array) {
   end(&use);
 }
 
-// One that the stream 0 of a none-array has, so that only the owner knows of the use.
+// Comes with None, so that only the owner knows of the use.
 struct Kept {
   Stage stage;
   Owned owned{stage.data, CAI_STREAM_NONE};
@@ -112,7 +112,7 @@ void publishing(Trial &trial, Publish &&publish) {
   stage.tell_races(trial);
 }
 
-// What begins a use and is to be ended in the call.
+// Begins a use, which the call must end.
 struct OpenUse {
   Stage stage;
   Owned owned{stage.data, CAI_STREAM_STREAM, stage.p};

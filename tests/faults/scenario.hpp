@@ -16,7 +16,7 @@
 
 namespace test {
 
-// What fails: the nth of libcai's allocations, or the nth call of a function of the driver's.
+// What fails: the nth allocation of libcai, or the nth call of a function of the driver.
 struct Fault {
   enum Kind { none, allocation, driver };
   Kind kind = none;
@@ -25,9 +25,9 @@ struct Fault {
   int status = 0;
 };
 
-// Failures that cai_on_failure() was told.
+// The failures that went to cai_on_failure().
 struct Reports {
-  static void listen();  // from here on, and again after somebody else did
+  static void listen();  // from here on, and again after another hook was set
   static Reports &all();
 
   int count = 0;
@@ -53,13 +53,13 @@ class Trial {
     if (status_ != CAI_OK) call_again(body);
   }
 
-  // The same for a call that cannot be repeated, since what it is about has gone when it fails.
+  // The same for a call that cannot be repeated, since its object ends when it fails.
   template <class Body, class... Outputs>
   void call_once(Body &&body, Outputs &...outputs) {
     attempt(body, outputs...);
   }
 
-  // What has come of it: the same after every failure, or where the call could do without.
+  // The result: the same after every failure, or if the call could do without.
   template <class... Facts>
   void tell(const Facts &...facts) {
     (tell_one(facts), ...);
@@ -71,7 +71,7 @@ class Trial {
   const cai_error &error() const { return error_; }
   bool was_struck() const { return struck_; }
 
-  // For the one who runs it.
+  // For the caller that runs it.
   const std::string &told() const { return told_; }
   int attempts() const { return attempts_; }
   long allocations() const { return allocations_; }

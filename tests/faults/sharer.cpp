@@ -17,7 +17,7 @@ namespace {
 constexpr char variable[] = "FAULTS_SHARER";  // the ends of two pipes: to write to, to wait at
 constexpr unsigned char byte = 5;
 
-// In the other process: shares, and waits until this one has gone.
+// In the other process: shares, and waits until this one has ended.
 class Other {
  public:
   Other() {

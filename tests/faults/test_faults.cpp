@@ -54,7 +54,7 @@ std::vector<Scenario> scenarios_of(const std::string &function) {
   return found;
 }
 
-// A driver's object whose end fails stays, and nobody can do more about it.
+// A driver object that cannot be destroyed stays, and nothing more can be done.
 bool ends_something(const char *function) {
   for (const char *end : {"Destroy", "Free", "Unregister", "Close", "Release", "Reset"}) {
     if (std::strstr(function, end)) return true;
@@ -67,8 +67,8 @@ bool only_asks(const Fault &fault) {
   return fault.kind == Fault::driver && std::strstr(fault.function, "Query");
 }
 
-// A driver that says so of what is waited for, or asked about, says that its context has gone, and
-// all that was pending there.
+// If the driver returns this error for a wait or a query, the context was destroyed, with all that
+// was pending there.
 bool says_gone(const Fault &fault) {
   return fault.kind == Fault::driver && fault.status == 201 &&
          (only_asks(fault) || std::strstr(fault.function, "Synchronize") ||
@@ -79,7 +79,7 @@ class Faults : public testing::TestWithParam<const char *> {
  protected:
   Faults() { Reports::listen(); }
 
-  // Some of all that there is to fail has failed: of a selection of tests, none may.
+  // At least one of all possible failures has occurred; of a selection of tests, none may.
   static void TearDownTestSuite() {
     if (std::string(GTEST_FLAG_GET(filter)) != "*") return;
     EXPECT_GT(struck_allocations, 200);
@@ -98,7 +98,7 @@ class Faults : public testing::TestWithParam<const char *> {
     Kept before = Kept::now();
     bool struck = run_once(scenario, fault, usual);
     if (scenario.traits & Scenario::for_ever) return struck;
-    // What libcai keeps for later is no loss: a loss is one each time.
+    // What libcai caches is no leak: a leak adds one each time.
     constexpr int most = 6;
     const bool keeps_objects = fault.kind == Fault::driver && ends_something(fault.function);
     std::set<std::string> lost = grown_since(before, keeps_objects, false);

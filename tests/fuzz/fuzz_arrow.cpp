@@ -128,8 +128,8 @@ bool is_gpu(std::int32_t device) {
          device == CAI_DEVICE_CUDA_MANAGED;
 }
 
-// What the header and Arrow's text say of a column; CAI_OK if it is to be taken. The first fault is
-// told, so this says whether each status may be.
+// What the header and Arrow's text say of a column; CAI_OK if it is valid. Only the first error is
+// reported, so this says whether each status is possible.
 struct Verdict {
   bool argument, device, unsupported, value;
   bool may_be(cai_status status) const {
@@ -253,7 +253,7 @@ void import(fuzz::Input &input) {
   }
   MUST_HOLD(!source.column.array.release);
   require_facts(*made, source, before);
-  // Nothing is asked of the driver that is not there.
+  // Only if that asks nothing of the driver, which does not exist here.
   if (made->stream_kind == CAI_STREAM_NONE && made->device_type != CAI_DEVICE_CUDA_HOST &&
       (made->device_type == CAI_DEVICE_CPU || made->device_id >= 0))
     require_round_trip(*made);

@@ -92,7 +92,7 @@ bool is_type(const DLDataType &type) {
   }
 }
 
-// Whether dims and data say where the elements are, in whole: what CAI_ERR_VALUE denies.
+// Whether dims and data say where all elements are; CAI_ERR_VALUE says that they do not.
 bool is_placed(const DLTensor &t, std::int32_t device) {
   if (t.ndim < 0 || t.ndim > CAI_MAX_NDIM || (t.ndim > 0 && !t.shape)) return false;
   for (int k = 0; k < t.ndim; ++k)

@@ -149,7 +149,7 @@ void fill(fuzz::Input &input, Fields &pool, cai_array &a) {
   a.descr_count = input.below(static_cast<unsigned>(field_count - first) + 1);
 }
 
-// Whether the array's own dims are what the error blames, and the bytes are those that are told.
+// Whether the error is about the array's own dims, and the bytes are the reported ones.
 void require_extent(const cai_array &a, cai_status status, const cai_error &error) {
   const bool blames_dims = status == CAI_ERR_VALUE &&
                            (error.entry == CAI_ENTRY_SHAPE || error.entry == CAI_ENTRY_STRIDES);

@@ -212,7 +212,7 @@ bool transpose_model(const Model &from, const std::int32_t *axes, Model &to) {
   return true;
 }
 
-// Where a size in bytes has to fit in 63 bits, whatever extents are 0.
+// A size in bytes must fit in 63 bits, even if extents are 0.
 bool fits(const Shape &shape, wide itemsize) {
   return fuzz::extent_of(static_cast<std::int32_t>(shape.size()), shape.data(), nullptr, itemsize)
       .fits();

@@ -229,7 +229,7 @@ class Values {
   std::deque<cai_interface> interfaces_;
 };
 
-// What every failure owes its caller.
+// The rules that every failure keeps.
 inline void require_error(cai_status status, const cai_error &error) {
   MUST_HOLD(error.status == status && status < 0 && error.index >= -1);
   MUST_HOLD(error.entry >= CAI_ENTRY_NONE && error.entry <= CAI_ENTRY_OFFSET);
@@ -237,7 +237,7 @@ inline void require_error(cai_status status, const cai_error &error) {
   MUST_HOLD(error.message[0] && is_utf8(error.message, std::strlen(error.message)));
 }
 
-// Storage of exactly so many bytes.
+// Storage of exactly this many bytes.
 class Storage {
  public:
   explicit Storage(std::uint64_t size) : size_(size), block_(std::malloc(size ? size : 1)) {
@@ -270,7 +270,7 @@ inline bool same_fields(const cai_field *a, std::uint32_t a_count, const cai_fie
   return true;
 }
 
-// 1 if a dict could not tell them apart, but for its version and an unstated stream. `whole`
+// 1 if a dict could not distinguish them, except by its version and an unstated stream. `whole`
 // compares these and all strides, too.
 inline bool same_array(const cai_array &a, const cai_array &b, bool whole) {
   cai_layout x, y;
@@ -299,7 +299,7 @@ inline void count_release(void *context) {
   ++*static_cast<int *>(context);
 }
 
-// 1 if whoever reads the dict takes a lone field for the typestr once more, or for a type's name.
+// 1 if the reader of the dict takes a lone field for the typestr once more, or for a type's name.
 inline bool is_read_as_no_field(const cai_array &a) {
   if (a.descr_count != 1) return false;
   const cai_field &field = *a.descr;

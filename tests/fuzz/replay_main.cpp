@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // usage: fuzz_NAME FOLDER COUNT
 //
-// Runs a fuzz target over every file of a folder, so that what a fuzzer once found stays mended
+// Runs a fuzz target over every file of a folder, so that what a fuzzer once found stays fixed
 // where there is no fuzzer; then over CAI_FUZZ_RUNS (COUNT) more inputs, random bytes and
 // variations of the files, drawn from CAI_FUZZ_SEED (1) and the same in every run. Speaks TAP, one
 // point a file; no file at all is a failure. An input that fails is written to stderr in

@@ -24,7 +24,7 @@ struct Extent {
   }
 };
 
-// Of extents that are not below 0. `strides` NULL: there are none between the elements.
+// For extents that are not negative. `strides` NULL: there are no gaps between the elements.
 inline Extent extent_of(std::int32_t ndim, const std::int64_t *shape, const std::int64_t *strides,
                         wide itemsize) {
   Extent found;

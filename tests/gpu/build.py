@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class BuildFailed(Exception):
-    """What could not be built."""
+    """The programs that could not be built."""
 
 
 def _run(command, what, **options):

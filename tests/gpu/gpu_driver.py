@@ -45,7 +45,7 @@ def open_driver():
 
 
 def number(name, *arguments, type=c_int):
-    """What a driver call writes into its first argument."""
+    """The value that a driver call writes into its first argument."""
     out = type()
     call(name, byref(out), *arguments)
     return out.value

@@ -59,7 +59,7 @@ def build_package(tally, folder, environment):
 
 
 def run_rules(tally, programs, jobs, here=None):
-    """`here`: the machine, if a table is to be written of what they found."""
+    """`here`: the machine, if a table of the results is wanted."""
     headline("driver rules")
     outcomes = results.run_all(programs, jobs)
     if here:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ruff: noqa: PT009 (there may be no pytest here)
-"""Pairs of real frameworks, and one that is none, exchange arrays with libcai between them.
+"""Pairs of real frameworks, and one of the test's own, exchange arrays with libcai between them.
 
 The producer fills its array after slow work on its own stream; libcai reads what it exports and
 puts the consumer's stream behind; the consumer imports the memory as an array that needs no order,
@@ -20,7 +20,7 @@ SIZE = 1 << 16
 
 
 class InOrder:
-    """The array of another framework as one whose order libcai has seen to."""
+    """The array of another framework, with its order ensured by libcai."""
 
     def __init__(self, producer):
         interface = dict(producer.__cuda_array_interface__)
@@ -37,7 +37,7 @@ class Framework:
         return True
 
     def current(self):
-        """What makes the stream current, for those that export the current one."""
+        """Makes the stream current, for frameworks that export the current one."""
         return contextlib.nullcontext()
 
 
@@ -214,7 +214,7 @@ FRAMEWORKS = (Plain, CuPy, Torch, Numba, CudaCore, Jax)
 
 
 def missing(framework):
-    """What of it is not here, or None."""
+    """The part that is missing here, or None."""
     for name in framework.needs:
         try:
             importlib.import_module(name)

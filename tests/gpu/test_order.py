@@ -13,7 +13,7 @@ TRIES = 20
 
 
 class HandOver:
-    """What holds for every way into libcai; `reader` is one."""
+    """Tests that hold for every route into libcai; `reader` is one."""
 
     version = 3
 
@@ -30,7 +30,7 @@ class HandOver:
 
     def tearDown(self):
         gpu.synchronize()
-        # An array's stream lives as long as the array, whose end libcai may have put off.
+        # An array's stream lives as long as the array, whose end libcai may have deferred.
         self.array = self.reader.using = None
         self.reader.drain()
         for address in (self.memory, self.result):
@@ -82,7 +82,7 @@ class HandOver:
         return None
 
     def test_that_they_can_fail(self):
-        """On a GPU this is told, for it is a matter of luck; on simcuda it may be certain."""
+        """On a GPU this is printed, since it depends on timing; on simcuda it may be certain."""
         for exchange in (self.hand_over, self.overwrite):
             tries = self.tries_to_fail(exchange)
             told = f"goes wrong at try {tries}" if tries else f"did not go wrong in {TRIES} tries"

@@ -16,7 +16,7 @@ if str(KERNEL) not in sys.path:
 
 import all_cases  # noqa: E402
 
-# Those that look at numbers, and need none of the engine's own checks.
+# Those that check numbers, and need none of the engine's own checks.
 LAUNCHES = (
     "test_recursion",
     "test_lanes_that_wait_for_each_other",
@@ -77,7 +77,7 @@ class Launches(OnDriver):
 
 
 class Compiled(OnDriver):
-    """What NVIDIA's compilers make."""
+    """The output of NVIDIA's compilers."""
 
     @classmethod
     def setUpClass(cls):

@@ -31,7 +31,7 @@ inline std::string name_of(const testing::TestParamInfo<cai::device> &info) {
 #define ON_EACH_DEVICE(Suite) \
   INSTANTIATE_TEST_SUITE_P(Devices, Suite, testing::ValuesIn(test::every_device()), test::name_of)
 
-// What a call threw, as C has it.
+// The exception of a call, as a C error.
 template <class Body>
 cai_error thrown(Body &&body) {
   try {
@@ -49,7 +49,7 @@ cai_status status_of(Body &&body) {
   return thrown(std::forward<Body>(body)).status;
 }
 
-// What the program throws, which no code of libcai's knows.
+// An exception of the program, which libcai's code does not know.
 struct Thrown {};
 
 // Work waits here until it may go on.

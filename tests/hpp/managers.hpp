@@ -8,7 +8,7 @@
 
 namespace test {
 
-// What the managers of a test have been asked for.
+// The requests that a test's managers received.
 struct Asked {
   std::atomic<int> made{0}, alive{0}, out{0}, initialized{0}, resets{0};
   std::atomic<int> hosts{0}, trims{0};

@@ -12,7 +12,7 @@
 namespace test::array_tests {
 namespace {
 
-// A borrowed matrix of float32, 4 by 6, by a producer whose work is done.
+// A borrowed matrix of float32, 4 by 6, whose producer's work is complete.
 struct Matrix {
   std::int64_t shape[2] = {4, 6};
   std::int64_t strides[2] = {24, 4};
@@ -35,7 +35,7 @@ std::vector<std::int64_t> list(std::span<const std::int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-// What a call threw, as C has it.
+// The exception of a call, as a C error.
 template <class Body>
 cai_error thrown(Body &&body) {
   try {

@@ -37,7 +37,7 @@ class Guard : public OnGpu {
       consume(array, to);
       fill(array.data(), 2, producer);
     });
-    records = calls("cuEventRecord");  // but for that of the last release
+    records = calls("cuEventRecord");  // except that of the last release
     if (found == 0) {
       EXPECT_EQ(read(to, consumer), 1);
     }
@@ -128,8 +128,8 @@ TEST_F(Guard, EndsOnce) {
   EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
 }
 
-// Readers of one array that write others do not wait for each other; who says nothing takes the
-// options' access.
+// Readers of one array that write others do not wait for each other. Arrays without an access of
+// their own have the options' access.
 TEST_F(Guard, AnAccessForEachArray) {
   const cai::array in = none(), out = none(), other = none();
   const cai::array marked = none(CAI_FLAG_READONLY);
@@ -344,7 +344,7 @@ TEST_F(Guard, ReleaseOn) {
   EXPECT_EQ(thrown([&] { x.release_on(consumer); }).status, CAI_ERR_ARGUMENT);
 }
 
-// The graph is a holder then, until it has gone.
+// The graph then holds a reference until it is destroyed.
 TEST_F(Guard, ReleaseOnInACapture) {
   int freed = 0;
   const Array borrowed(memory(), CAI_STREAM_NONE);
@@ -357,7 +357,7 @@ TEST_F(Guard, ReleaseOnInACapture) {
   EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   EXPECT_EQ(freed, 0);
   end_capture(consumer);
-  // The driver lets go of it on a thread of its own.
+  // The driver releases it on a thread of its own.
   while (freed == 0) EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   EXPECT_EQ(freed, 1);
 }

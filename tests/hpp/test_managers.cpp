@@ -128,7 +128,7 @@ class OnManager : public OnEach {
   OnManager() : kept_(cai::manager::of(device)) { Asked::now().forget(); }
   ~OnManager() override { kept_.install(); }
 
-  // What an allocation on the thread's current stream takes.
+  // The thread's current stream, which an allocation on it is given.
   std::uint64_t stream() const { return cai::stream::current(device).value(); }
 
  private:
@@ -230,7 +230,7 @@ TEST_P(OnManager, KeepsWhatItCalls) {
         CAI_ERR_MEMORY);
     EXPECT_EQ(lines.use_count(), 3);
   }
-  EXPECT_EQ(lines.use_count(), 1);  // it has gone with the manager
+  EXPECT_EQ(lines.use_count(), 1);  // it was destroyed with the manager
   EXPECT_EQ(retries.use_count(), 1);
   EXPECT_EQ(*retries, 2);
   EXPECT_GE(lines->size(), 3U);
@@ -348,7 +348,7 @@ TEST_P(OnManager, FreesLater) {
             has_driver() ? CAI_ERR_DEVICE : CAI_ERR_DRIVER);
 }
 
-// What the library can tell nobody comes to cai::on_failure(), too.
+// Failures that the library cannot return go to cai::on_failure(), too.
 TEST_P(OnManager, AFreeThatFailsWhereNobodyAsked) {
   int calls = 0;
   cai::add_pending(device, 1, [] { throw std::runtime_error("not freed"); });

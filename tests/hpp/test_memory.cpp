@@ -174,7 +174,7 @@ TEST_P(OnMemory, IsSharedWithAnotherProcess) {
   }
   const cai::shared_memory shared = memory.share();
   EXPECT_EQ(shared.handle.size, 4096U);
-  EXPECT_EQ(shared.fd.get(), -1);  // plain memory needs none
+  EXPECT_EQ(shared.fd.get(), -1);  // plain memory needs no descriptor
   // A process does not open its own.
   EXPECT_EQ(status_of([&] {
               static_cast<void>(cai::memory::open(shared.handle, shared.fd.get(), device));

@@ -122,7 +122,7 @@ TEST_P(OnStream, WaitsForItsWork) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-// What work throws comes out of the next call, once; what waits behind it on the CPU is dropped.
+// The next call throws the work's exception, once; work queued after it on the CPU is dropped.
 TEST_P(OnStream, WorkThatThrows) {
   const auto alive = std::make_shared<int>();
   const auto work = [alive] { throw std::runtime_error("the work is bad"); };

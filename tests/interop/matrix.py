@@ -33,8 +33,8 @@ class Cell(NamedTuple):
         return self.partner, self.direction, self.way
 
 
-# By group, which is a module of partners/: Python, and what is before it. `make test-long` makes
-# the environment of the last, which warns of its own code.
+# By group, which is a module of partners/: Python, and the wrapper before it. `make test-long`
+# makes the environment of the last, which warns of its own code.
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
 PYTHON = [sys.executable, "-W", "error"]
 GROUPS = {
@@ -61,7 +61,7 @@ def run(group, schedule="lazy", **more):
 
 
 def unexpected(group, cells):
-    """What is otherwise than expected, a line for each."""
+    """The differences from what is expected, a line for each."""
     rows = {}
     for cell in cells:
         rows.setdefault(cell.column, set()).add(cell.row)

@@ -19,7 +19,7 @@ def library_dir():
 
 
 def shims():
-    """What stands before NVIDIA's compilers, so that kernels get to simcuda as PTX."""
+    """Libraries before NVIDIA's compilers, so that simcuda gets kernels as PTX."""
     for version in (13, 12):
         for name in (f"libnvJitLink.so.{version}", f"libnvrtc.so.{version}"):
             beside = library_dir() / name

@@ -40,7 +40,7 @@ def bytes_of(memory, stream):
     return set(np.from_dlpack(host).tolist())
 
 def stays(is_gone):
-    for _ in range(10):  # the driver lets go of what graphs held on a thread of its own
+    for _ in range(10):  # the driver releases what graphs held on a thread of its own
         gc.collect()
         libcai.drain(wait=True)
         time.sleep(0.001)

@@ -59,7 +59,7 @@ IPC = "cudapy.test_ipc"  # runs alone, since the runner helps it
 EAGER_ONLY = {"cudapy.test_ipc.TestIpcStaged.test_staged"}
 EXCLUSIONS = pathlib.Path(__file__).with_name("numba_cuda_exclusions.txt")
 
-# What a run does before Numba first works with a GPU, by who gives the memory.
+# What a run does before Numba first uses a GPU, by the source of the memory.
 PREPARATIONS = {
     "numba": "",
     "libcai": """
@@ -91,7 +91,7 @@ libcai.numba.use()
 """,
 }
 
-# Runs modules; prints, as JSON, the outcome of each test and what the driver was asked for in vain.
+# Runs modules; prints, as JSON, the outcome of each test and what the driver does not support.
 RUNNER = """
 import ctypes, json, sys, unittest
 
@@ -103,8 +103,8 @@ if sys.argv[2:] == ["cudapy.test_ipc"]:
     from numba.cuda.tests.cudapy import test_ipc
     # Other processes have 4 seconds to import Numba and answer; a busy machine needs more.
     test_ipc.FUTURE_TIMEOUT = 3600
-    # A copy from the host may be under way still when it returns, and another process can wait for
-    # nothing of this one's. These tests take it for done, which no text says.
+    # A copy from the host may be unfinished when it returns, and another process cannot wait for
+    # this one's work. These tests assume that it is complete, which no text promises.
     to_device = cuda.to_device
     def copy_and_wait(*arguments, **more):
         copied = to_device(*arguments, **more)
@@ -208,7 +208,7 @@ def named(outcomes):
 
 
 def by_numbas_own(modules, schedule):
-    """What becomes of modules with Numba's own memory manager."""
+    """The outcome of modules with Numba's own memory manager."""
     outcomes, _ = run_suites(TOGETHER if len(modules) > 1 else modules, schedule=schedule)
     return {name: outcomes[name] for name in of(modules, outcomes)}
 

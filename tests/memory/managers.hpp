@@ -91,7 +91,7 @@ inline void free_block(cai_manager *manager, const cai_block &block,
       << error.message;
 }
 
-// An allocation that must fail: nothing is given, and the error is returned.
+// An allocation that must fail: it returns no block, and the error.
 inline cai_error allocation_failure(cai_manager *manager, std::uint64_t size,
                                     std::uint32_t kind = CAI_KIND_DEFAULT,
                                     std::uint64_t align = 0) {
@@ -127,7 +127,7 @@ inline cai_statistics statistics(const cai_manager *manager) {
   return found;
 }
 
-// What cai_on_failure() hears while it lives.
+// Collects the failures of cai_on_failure() while it exists.
 struct Failures {
   std::vector<std::string> messages;
 
@@ -142,15 +142,15 @@ struct Failures {
   ~Failures() { EXPECT_EQ(cai_on_failure(nullptr, nullptr, nullptr), CAI_OK); }
 };
 
-// A manager as somebody might write it: only what is required, and it writes down each call. It is
-// given as the params of its own table.
+// A manager with only the required functions, which records each call. It is passed as the params
+// of its own table.
 struct Recorder {
   std::vector<std::string> calls;
-  int out_of_memory = 0;         // so many of the next memalloc fail
+  int out_of_memory = 0;         // this many of the next memalloc fail
   cai_status status = CAI_OK;    // of each call, if it is not this
   cai_status of_free = CAI_OK;   // of each memfree, likewise
   bool silent = false;           // fails without writing the error
-  std::uint64_t short_by = 0;    // gives so much less
+  std::uint64_t short_by = 0;    // returns this much less
   std::uint64_t off_by = 0;      // and so far from where it should
   std::uint64_t larger_by = 0;   // and so much more
   std::function<void()> during;  // runs inside memalloc

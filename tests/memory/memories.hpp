@@ -91,7 +91,7 @@ inline OwnArray array_of(cai_memory *memory, std::vector<std::int64_t> shape,
   return OwnArray(array);
 }
 
-// What a caller fills in for an array that is to be made like it.
+// A struct that a caller fills in as a pattern for an array.
 inline cai_array like_of(const cai_dtype &dtype, std::int32_t ndim, const std::int64_t *shape) {
   cai_array like{};
   like.abi_major = CAI_ABI_MAJOR;
@@ -109,8 +109,8 @@ inline cai_field field_of(const char *name, std::uint64_t offset, const cai_dtyp
   return field;
 }
 
-// The primary contexts of both devices, none of them current; each test leaves its surroundings as
-// they were, and no race.
+// The primary contexts of both devices, neither of them current. Each test restores its
+// surroundings, and leaves no race.
 class Memories : public testing::Test {
  protected:
   Memories() {

@@ -100,7 +100,7 @@ TEST_F(Addresses, TheyAreToldForViewsAndStrangers) {
     std::uint64_t found = 0;
     ASSERT_OK(cai_array_host(own, &found, error));
     EXPECT_EQ(found, value(host + size - 1));
-    // By whatever address it goes, of an owner that libcai knows nothing of.
+    // With either address, and an owner that libcai does not know.
     cai_array foreign = *array.get();
     foreign.owner = nullptr;
     for (const std::uint64_t data : {array->data, value(host)}) {
@@ -156,8 +156,8 @@ TEST_F(Addresses, TensorsAndColumnsGoByTheHosts) {
   });
 }
 
-// On a thread that has no context current, stream 1 is of the array's memory; what the driver says
-// of that may be no more than that it failed.
+// On a thread without a current context, stream 1 is of the context of the array's memory. The
+// driver may say only that the call failed.
 TEST_F(Addresses, AColumnWhereNoContextIsCurrent) {
   const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
   const OwnArray array = array_of(memory, {size});
@@ -174,7 +174,7 @@ TEST_F(Addresses, AColumnWhereNoContextIsCurrent) {
   column.array.release(&column.array);
 }
 
-// Nothing is handed out of what is gone.
+// Freed memory is not exported.
 TEST_F(Addresses, TensorsAndColumnsAreNotOfWhatWasFreed) {
   for_both([this](cai_memory *memory, unsigned char *) {
     const OwnArray array = array_of(memory, {size});
@@ -194,7 +194,7 @@ TEST_F(Addresses, TensorsAndColumnsAreNotOfWhatWasFreed) {
 TEST_F(Addresses, CopiesOntoItselfAreSeenByEither) {
   const OwnMemory memory = registered();
   const OwnArray array = array_of(memory, {size});
-  cai_array plain = *array.get();  // the host's bytes, as somebody else's array of them
+  cai_array plain = *array.get();  // the host's bytes, as a foreign array of them
   plain.owner = nullptr;
   plain.device_type = CAI_DEVICE_CPU;
   plain.device_id = 0;

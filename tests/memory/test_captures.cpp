@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of managers beside captures: what is in the order of a captured stream is neither
-// allocated nor freed there, whoever's the manager is, and comes back once the capture has ended.
+// Memory of managers beside captures: memory in the order of a captured stream is neither allocated
+// nor freed there, by any manager, and is freed once the capture has ended.
 #include "managers.hpp"
 #include "memories.hpp"
 #include "owned.hpp"
@@ -8,8 +8,8 @@
 namespace test::captures_tests {
 namespace {
 
-// A manager over the driver, as somebody might write it who knows nothing of captures: device
-// memory in the order of the stream. It is given as the params of its own table.
+// A manager over the driver that does not know about captures: device memory in the order of the
+// stream. It is passed as the params of its own table.
 struct Driven {
   std::vector<std::string> calls;
   std::uint64_t out = 0;                 // blocks
@@ -95,7 +95,7 @@ class Captures : public Memories {
     EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &memory, &error), CAI_OK) << error.message;
     return OwnMemory(memory);
   }
-  // Memory of somebody's, pinned; `ended` counts how often it was let go of.
+  // Foreign memory, pinned; `ended` counts how often it was released.
   static cai_memory *pin(int *ended) {
     static unsigned char bytes[64];
     const auto end = [](void *count) { ++*static_cast<int *>(count); };
@@ -107,7 +107,7 @@ class Captures : public Memories {
         << error.message;
     return memory;
   }
-  // Whatever a capture has put off is tried again by this.
+  // This retries whatever a capture has deferred.
   void try_again() { allocate(gpu0, CAI_KIND_DEFAULT, 16, stream).reset(); }
   static std::size_t outstanding(const cai_manager *manager) {
     std::size_t count = 0;
@@ -190,7 +190,7 @@ TEST_F(Captures, MemoryOfSomebodysOwnManagerComesBackLater) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
-// What is released in a capture is not tried over and over again there; all of it is by a flush.
+// Memory released in a capture is not retried over and over there; a flush frees all of it.
 TEST_F(Captures, MuchThatIsPutOffIsTriedAFewAtATime) {
   constexpr std::uint64_t count = 100, most = 40;
   std::vector<OwnMemory> all;
@@ -222,7 +222,7 @@ TEST_F(Captures, MuchThatIsPutOffIsTriedAFewAtATime) {
   EXPECT_EQ(driven.out, 0U);
 }
 
-// Where a manager looks by itself, libcai does not.
+// If a manager checks for captures itself, libcai does not.
 TEST_F(Captures, TheDriverIsAskedOnce) {
   for (const char *const base : built_in) {
     const Manager manager = test::make("statistics", gpu0, nullptr, test::make(base, gpu0));
@@ -236,7 +236,7 @@ TEST_F(Captures, TheDriverIsAskedOnce) {
   }
 }
 
-// No event tells of it there: a race in what the manual does not promise.
+// No event covers it there: a race in what the manual does not promise.
 TEST_F(Captures, WhatWasQueuedBeforeComesBeforeTheFree) {
   for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_MANAGED_GLOBAL}) {
     OwnMemory memory = allocate(gpu0, kind, 64, stream);
@@ -272,7 +272,7 @@ TEST_F(Captures, AFailureToLeaveTheThreadsModeRuinsNone) {
   }
 }
 
-// Who gives other kinds in the order of the stream as well looks by itself, and is asked again.
+// A manager that allocates other kinds in stream order checks by itself, and is called again.
 TEST_F(Captures, WhatAManagerRefusesToFreeIsTriedAgain) {
   Driven driven;
   const Manager manager = make(driven);
@@ -328,7 +328,7 @@ TEST_F(Captures, WhatStaysPinnedIsNotReleased) {
   ASSERT_OK(cai_manager_install(gpu0, before, error));
 }
 
-// Tried again in passing, and refused again: nobody is told, since nobody has lost anything.
+// Retried by other calls, and rejected again: this is not reported, since nothing is lost.
 TEST_F(Captures, WhatIsRefusedAgainIsStillKept) {
   Driven driven;
   const Manager manager = make(driven);
@@ -361,7 +361,7 @@ TEST_F(Captures, WhatAManagerHasPinnedGoesWithItsContext) {
 }
 
 // What kept a free from the manager's context may be a failure of earlier work, which surfaces
-// once: it is told, and the free is tried again. What becomes of that one, the caller is told.
+// once: it is reported, and the free is tried again. The caller receives the result of that.
 TEST_F(Captures, AFreeThatIsTriedAgainTellsOfItself) {
   Driven driven;
   const Manager manager = make(driven);
@@ -409,7 +409,7 @@ TEST_F(Captures, NothingIsTriedAgainInsideOfAManager) {
   EXPECT_EQ(driven.out, 0U);
 }
 
-// Memory of somebody's array is released while its stream is captured: what was pending there
+// Memory of a foreign array is released while its stream is captured: what was pending there
 // before, and what arrays of it were used for, come before the array's next use, and its end.
 TEST_F(Captures, TheUseOfSomebodysArrayEndsInACaptureThatItDidNotBeginIn) {
   constexpr std::int64_t size = 64;

@@ -24,7 +24,7 @@ TEST(Choices, OfTheEnvironment) {
       EXPECT_EQ(cai_manager_name(manager), expected);
       free_block(manager, allocate(manager, 100));
       EXPECT_STREQ(cai_manager_name(manager_of(cpu)), "host");
-      // What is not the environment's fault is not told as such.
+      // A failure that the environment did not cause does not name it.
       cai_manager *none = nullptr;
       const cai_device missing{CAI_DEVICE_CUDA, 200};
       EXPECT_EQ(cai_manager_of(missing, &none, &error), CAI_ERR_DEVICE);
@@ -42,7 +42,7 @@ TEST(Choices, OfTheEnvironment) {
       EXPECT_EQ(found, nullptr);
     }
   }
-  // Stronger than the environment, and for those that have none yet.
+  // Overrides the environment, for devices without a manager yet.
   ASSERT_EQ(cai_manager_choose("async", nullptr), CAI_OK);
   EXPECT_STREQ(cai_manager_name(manager_of(gpu1)), "async");
   ASSERT_EQ(cai_manager_choose(nullptr, nullptr), CAI_OK);

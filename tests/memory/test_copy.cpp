@@ -73,7 +73,7 @@ struct Side {
     return std::inner_product(index.begin(), index.end(), strides.begin(), offset);
   }
 
-  // What is in memory, once all is done.
+  // The contents of memory, once all work is done.
   std::vector<unsigned char> read() const {
     cai_error error{};
     EXPECT_EQ(cai_array_sync_host(array, &error), CAI_OK) << error.message;

@@ -127,7 +127,7 @@ TEST_F(Edges, MemoryOfAnEmptyArrayIsEmpty) {
     std::uint64_t offset = 1;
     ASSERT_OK(cai_memory_of(empty, &found, &offset, error));
     const OwnMemory of_empty(found);
-    // The array's own memory, or none at all: nobody may touch a byte of it by the array.
+    // The array's own memory, or none at all: no byte of it may be accessed through the array.
     EXPECT_EQ(offset, 0U);
   }
 }
@@ -161,7 +161,7 @@ TEST_F(Edges, MemoryOfNothingOfSomebodysIsNothing) {
   }
 }
 
-// What is left out of wrapped memory follows from the rest; the host's address only on the host.
+// Fields that wrapped memory leaves out follow from the rest; the host's address only on the host.
 TEST_F(Edges, WrappedMemoryIsOneRow) {
   cai_memory_info info{};
   info.struct_size = sizeof info;
@@ -190,7 +190,7 @@ TEST_F(Edges, ADeviceBeyondAllIsNone) {
                cai_pending_flush({CAI_DEVICE_CUDA, 256}, error));
 }
 
-// Fields of a type whose own order is not the machine's.
+// Fields of a type with the other byte order than the machine's.
 TEST_F(Edges, FieldsOfWhatIsSwapped) {
   const cai_dtype big{'c', '>', 0, 0, 8, 0}, part{'f', '>', 0, 0, 4, 0};
   const cai_field fields[] = {field_of("real", 0, part), field_of("imag", 4, part)};
@@ -246,7 +246,7 @@ TEST_F(Edges, AStreamOfNeitherSideDoesNotCopy) {
                cai_array_copy(array_of(on_host, {size}), target, of_cpu, error));
 }
 
-// Nor does a GPU work on what the driver does not know.
+// Nor does a GPU work on memory that the driver does not know.
 TEST_F(Edges, PinnedMemoryThatNobodyKnowsIsNotFilled) {
   Array borrowed(4096, CAI_STREAM_NONE);
   borrowed.array.device_type = CAI_DEVICE_CUDA_HOST;
@@ -256,7 +256,7 @@ TEST_F(Edges, PinnedMemoryThatNobodyKnowsIsNotFilled) {
   EXPECT_FAILS(CAI_ERR_CUDA, "cuMemset", cai_array_fill(&borrowed.array, &seven, stream, error));
 }
 
-// The driver is asked about the host's memory as well, and its failure is told.
+// The driver is asked about host memory, too, and its failure is returned.
 TEST_F(Edges, WhatTheDriverSaysOfTheHostsMemory) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_HOST, size);
   const Address data = describe(memory).data;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t size = 64;
 
-// A manager whose pinned memory is its own, of the heap; its frees fail as they are told to. It is
-// given as the params of its own table.
+// A manager whose pinned memory is from the heap; its frees fail on request. It is passed as the
+// params of its own table.
 struct Pinning {
   std::vector<cai_status> answers;  // of the next frees
   int frees = 0, out = 0;
@@ -98,7 +98,7 @@ class FailingEnds : public Memories {
   const Failures failures;
 };
 
-// What was put off until a use is complete, and then fails.
+// An end that was deferred until a use is complete, and then fails.
 TEST_F(FailingEnds, OfWhatWasPutOff) {
   OwnMemory memory = pinned(stream);
   ASSERT_OK(cai_memory_record(memory, other, error));
@@ -116,7 +116,7 @@ TEST_F(FailingEnds, OfWhatWasPutOff) {
   EXPECT_EQ(told("memhostfree returned CAI_ERR_STATE"), 1U);
 }
 
-// What a CPU's stream had to do first: its thread is the one to whom nobody listens.
+// A CPU stream had to work first, and the failure on its thread has no caller.
 TEST_F(FailingEnds, OfWhatTheHostWorkedOn) {
   OwnMemory memory = pinned(stream);
   const Slow slow;
@@ -129,7 +129,7 @@ TEST_F(FailingEnds, OfWhatTheHostWorkedOn) {
   EXPECT_EQ(told("memhostfree returned CAI_ERR_STATE"), 1U);
 }
 
-// What a capture forbade at first; the manager's word, or libcai's own.
+// Frees that a capture prevented at first, by the manager or by libcai.
 TEST_F(FailingEnds, OfWhatIsTriedAgain) {
   for (const bool by_manager : {true, false}) {
     pinning = {};
@@ -148,11 +148,11 @@ TEST_F(FailingEnds, OfWhatIsTriedAgain) {
     EXPECT_EQ(cai_pending_flush(gpu0, &error), CAI_ERR_STATE);
     EXPECT_TRUE(contains(error.message, "memhostfree returned CAI_ERR_STATE"));
     EXPECT_EQ(pinning.out, 0);
-    EXPECT_EQ(told("memhostfree says"), 0U);  // but to who flushes
+    EXPECT_EQ(told("memhostfree says"), 0U);  // except to the caller that flushes
   }
 }
 
-// Whoever allocates tries them again, and is not the one to be told.
+// An allocation retries them, and its caller is not the one to be told.
 TEST_F(FailingEnds, OfWhatIsTriedAgainInPassing) {
   OwnMemory memory = pinned(stream);
   pinning.answers = {CAI_ERR_CAPTURE, CAI_ERR_STATE};
@@ -199,7 +199,7 @@ TEST_F(FailingEnds, OfWhatIsInUseInACapture) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
-// Somebody says another stream of the memory's array than that of the memory, and uses it there.
+// A caller names another stream for the memory's array than the memory's, and uses it there.
 TEST_F(FailingEnds, OfWhatWasUsedOnAStreamThatItNeverHad) {
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
   {
@@ -220,7 +220,7 @@ TEST_F(FailingEnds, OfWhatWasUsedOnAStreamThatItNeverHad) {
   EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
 }
 
-// Whose driver has ended, or frees no more: it is gone, and nobody to be told.
+// The driver has ended, or frees no more: the memory counts as freed, and nothing is reported.
 TEST_F(FailingEnds, WithoutADriverAreNone) {
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
   const Address data = describe(memory).data;
@@ -232,8 +232,8 @@ TEST_F(FailingEnds, WithoutADriverAreNone) {
   MUST(gpu().cuMemFreeAsync(data, handle(cai_stream_value(stream))));
 }
 
-// The caller's context cannot be made current again: what was got for it goes, and if that fails,
-// too, that is told as well.
+// The caller's context cannot be restored: the new memory is freed, and if that fails, too, it is
+// also reported.
 TEST_F(FailingEnds, OnTheWayBackToTheCallersContext) {
   constexpr const char *pop = "cuCtxPopCurrent";
   Recorder recorder;
@@ -261,7 +261,7 @@ TEST_F(FailingEnds, OnTheWayBackToTheCallersContext) {
   MUST(gpu().cuMemHostUnregister(bytes.data()));
 }
 
-// The manager cannot be asked: who frees is told so, and it is asked once it can be.
+// The manager cannot be called: the caller is told, and it is called once it can be.
 TEST_F(FailingEnds, WhereTheContextCannotBeEntered) {
   constexpr const char *push = "cuCtxPushCurrent";
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
@@ -280,7 +280,7 @@ TEST_F(FailingEnds, WhereTheContextCannotBeEntered) {
   }
 }
 
-// No event can be recorded, or none would be of use: the driver waits for the device by itself.
+// No event can be recorded, or it would not help: the driver waits for the device by itself.
 TEST_F(FailingEnds, WithoutAnEvent) {
   const Manager plain = test::make("default", gpu0);
   const With with(primary[0]);
@@ -332,7 +332,7 @@ TEST_F(FailingEnds, WithoutMemory) {
   }
 }
 
-// No memory is left to wait for a CPU's stream by: the host waits, and hears what has failed there.
+// No memory is left to wait for a CPU stream: the host waits, and receives its failure.
 TEST_F(FailingEnds, WithoutMemoryToWaitForTheHostBy) {
   for (const bool fails : {false, true}) {
     int waited = 0;
@@ -349,8 +349,8 @@ TEST_F(FailingEnds, WithoutMemoryToWaitForTheHostBy) {
   }
 }
 
-// The memory of an array that somebody else's stream is behind: in a capture of that one its end is
-// put off, and a reset takes it with it.
+// The memory of an array with a foreign stream: in a capture of that stream its end is deferred,
+// and a reset ends it.
 TEST_F(FailingEnds, OfMemoryOfAnArray) {
   for (const bool resets : {false, true}) {
     const cai_device device = resets ? gpu1 : gpu0;
@@ -382,8 +382,8 @@ TEST_F(FailingEnds, OfMemoryOfAnArray) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
-// The array's stream cannot be told of what is pending on the memory's: the array's owner hears of
-// its end once that is complete.
+// The array's stream cannot be told of what is pending on the memory's: the array's owner is told
+// of its end once that is complete.
 TEST_F(FailingEnds, OfMemoryOfAnArrayThatIsNotTold) {
   const OwnMemory below = allocate(gpu0, CAI_KIND_DEFAULT, size, stream);
   const auto end = [](void *count) { ++*static_cast<int *>(count); };
@@ -415,7 +415,7 @@ TEST_F(FailingEnds, OfMemoryOfAnArrayThatIsNotTold) {
   }
 }
 
-// A reset takes host memory of a manager's own with it, as the manager was told, and CUDA arrays.
+// A reset takes a manager's own host memory with it, as the manager was told, and CUDA arrays.
 TEST_F(FailingEnds, AfterAReset) {
   const Manager dying = test::make(Pinning::name(), gpu1, &pinning);
   const cai_block block = test::allocate(static_cast<cai_manager *>(dying), size, CAI_KIND_PINNED);
@@ -436,8 +436,8 @@ TEST_F(FailingEnds, AfterAReset) {
   std::free(handle(block.host));
 }
 
-// A view was told to somebody by a dict, and its memory is freed under it: what is queued on its
-// stream comes first, and when the view goes there is nothing left to do.
+// A dict named a view to a consumer, and its memory is freed under it: what is queued on its stream
+// comes first, and when the view is released there is nothing left to do.
 TEST_F(FailingEnds, UnderAViewThatWasPublished) {
   OwnMemory memory = pinned(stream);
   OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
@@ -487,14 +487,14 @@ TEST_F(FailingEnds, ThatComeForWantOfMemory) {
   cai_memory_release(made);
   EXPECT_EQ(freed, 1);
 
-  // A free that says no more than that it has failed.
+  // A free that fails without a message.
   const auto fail = [](void *, cai_error *) { return cai_status{CAI_ERR_STATE}; };
   ASSERT_OK(cai_pending_add(gpu0, 8, fail, nullptr, error));
   EXPECT_FAILS(CAI_ERR_STATE, "a pending free returned CAI_ERR_STATE",
                cai_pending_flush(gpu0, error));
 }
 
-// Without memory to put the end of a stream off by, it ends at once.
+// Without memory to defer the end of a stream, it ends at once.
 TEST_F(FailingEnds, OfStreamsWithoutMemory) {
   constexpr int streams = 40;
   flush(gpu1);
@@ -509,7 +509,7 @@ TEST_F(FailingEnds, OfStreamsWithoutMemory) {
   EXPECT_EQ(calls("cuStreamDestroy"), std::uint64_t{streams});
 }
 
-// Of two pools that were installed one after the other the first one's end leaves the second.
+// The end of the first of two pools, installed one after the other, leaves the second.
 TEST_F(FailingEnds, OfAPoolThatAnotherHasReplaced) {
   const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
   Handle before = nullptr, installed = nullptr, now = nullptr;

@@ -116,7 +116,7 @@ TEST_P(Freed, EndsWhatHadBegun) {
   ASSERT_OK(cai_array_release_on(array.let_go(), stream, error));
 }
 
-// Of others, who say so by the flag: the host's memory, too, which no use is begun of.
+// For foreign memory, by the flag: host memory, too, of which no use is begun.
 TEST(FreedByOthers, IsNotWorkedOn) {
   std::vector<unsigned char> bytes(64);
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
@@ -148,7 +148,7 @@ TEST(FreedByOthers, IsNotWorkedOn) {
   EXPECT_EQ(bytes, std::vector<unsigned char>(64, 7));
 }
 
-// Memory that an array of somebody else's was found by hears of it, too.
+// Memory that was made from a foreign array is marked, too.
 TEST(FreedByOthers, IsNotWorkedOnByItsMemory) {
   for (const cai_device device : {cpu, gpu0}) {
     const OwnMemory plain = allocate(device, CAI_KIND_DEFAULT, 64);
@@ -201,7 +201,7 @@ TEST(FreedByAReset, HasNoDoor) {
   }
 }
 
-// Nothing is pending in a context that has gone, whose streams' handles are others' by now.
+// Nothing is pending in a destroyed context, whose streams' handles may be others' by now.
 TEST(FreedByAReset, IsNotWaitedForOnItsStream) {
   for (const bool is_freed_before : {false, true}) {
     SCOPED_TRACE(is_freed_before);

@@ -10,7 +10,7 @@
 namespace test::gpu_managers_tests {
 namespace {
 
-// Both primary contexts are there, and none is current.
+// Both primary contexts are active, and none is current.
 class GpuManagers : public testing::Test {
  protected:
   GpuManagers() {
@@ -137,7 +137,7 @@ TEST_F(GpuManagers, NoFreeWaitsForABusyDevice) {
     const char *const frees = pinned ? "cuMemFreeHost" : "cuMemFree";
     {
       const With with(primary);
-      MUST(gpu().simcuda_busy(at, std::uint64_t{1} << 50));  // until somebody waits
+      MUST(gpu().simcuda_busy(at, std::uint64_t{1} << 50));  // until a call waits
     }
     constexpr std::uint64_t many = 200;
     for (std::uint64_t i = 0; i < many; ++i) {
@@ -228,7 +228,7 @@ TEST_F(GpuManagers, PrimaryContextIsCurrentForTheManager) {
 TEST_F(GpuManagers, APoolIsInstalledUntilItEnds) {
   const auto uses_pool = [&](bool own) {
     const With with(primary);
-    // What anybody allocates comes from the pool, whose maximum is small.
+    // All allocations come from the pool, whose maximum is small.
     Address address = 0;
     const int result = gpu().cuMemAllocAsync(&address, 64 << 20, nullptr);
     EXPECT_EQ(result, own ? 2 : 0);
@@ -248,7 +248,7 @@ TEST_F(GpuManagers, APoolIsInstalledUntilItEnds) {
   EXPECT_EQ(calls("cuMemPoolDestroy"), 1U);
 }
 
-// Peers that somebody gave access have none to the next pool, which may get the same object.
+// Peers with access to a pool have none to the next pool, which may get the same object.
 TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
   struct Location {
     int type, id;
@@ -280,7 +280,7 @@ TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
   EXPECT_EQ(calls("cuMemPoolDestroy"), 3U);
 }
 
-// A pool that ends puts back the one before it, be it whose it may.
+// A pool that ends restores the former one, whatever that is.
 TEST_F(GpuManagers, PoolsThatAreInstalledOneInAnother) {
   const auto current = [] {
     Handle pool = nullptr;
@@ -333,7 +333,7 @@ TEST_F(GpuManagers, PoolParams) {
   }
   params.flags = 4;
   EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
-  // Of a later libcai's, that asks for nothing more.
+  // From a later libcai, without any further request.
   union {
     cai_pool_params known;
     unsigned char bytes[4097];
@@ -428,7 +428,7 @@ TEST_F(GpuManagers, StreamsAreDestroyedWithWhatIsPending) {
   EXPECT_EQ(usage(gpu0).pending_count, 0U);
 }
 
-// Nobody waits for what is freed in passing: the failure is told, and all stays for the next time.
+// Frees by other calls have no caller: the failure is reported, and all stays for the next time.
 TEST_F(GpuManagers, WhatIsDueStaysWhereTheDriverDoesNotAnswer) {
   const Failures failures;
   flush(gpu0);
@@ -581,7 +581,7 @@ TEST_F(GpuManagers, EachCallOfTheDriverFailsInTurn) {
       const std::uint64_t before = free_memory();
       for (std::size_t f = 0; f < counts.size(); ++f) {
         const char *const function = all_functions()[f];
-        // What fails to be freed has failed for good: the driver is not asked twice.
+        // A failed free is final: the driver is not called twice.
         const bool frees = std::strcmp(function, "cuMemFree") == 0 ||
                            std::strcmp(function, "cuMemFreeAsync") == 0 ||
                            std::strcmp(function, "cuMemFreeHost") == 0 ||

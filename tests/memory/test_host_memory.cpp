@@ -92,13 +92,13 @@ TEST(HostMemory, RefusesWhatCannotBe) {
   EXPECT_EQ(byte, 5);
 }
 
-// Where there is no driver, none knows of it.
+// Without a driver, none knows of it.
 TEST(HostMemory, IsValidWithoutADriver) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_HOST, 64);
   ASSERT_OK(cai_memory_validate(describe(memory).data, 64, cpu, CAI_KIND_HOST, error));
 }
 
-// What has failed on the thread's stream is told to who reads after it.
+// A later read returns the failure of the thread's stream.
 TEST(HostMemory, IsNotReadAfterWorkThatFailed) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray array = array_of(memory, {64});

@@ -17,7 +17,7 @@ class HostStreams : public Memories {
     cai_device device;
     std::uint32_t kind;
   };
-  // What both may use.
+  // Memory that both may use.
   static constexpr Place shared[] = {{gpu0, CAI_KIND_PINNED},
                                      {gpu0, CAI_KIND_MAPPED},
                                      {gpu0, CAI_KIND_HOST},

@@ -239,7 +239,7 @@ TEST_P(NoReader, MissesAFailure) {
     cai_error problem{};
     EXPECT_EQ(GetParam().begin(x, &problem), CAI_ERR_STATE);
     EXPECT_STREQ(problem.message, "the work has failed");
-    ASSERT_OK(cai_stream_query(slow, &busy, error));  // it was told
+    ASSERT_OK(cai_stream_query(slow, &busy, error));  // it was returned
     ASSERT_OK(cai_array_sync_host(x, error));
   }
 }
@@ -430,7 +430,7 @@ TEST(HostWork, OfManyStreamsAndReaders) {
   for (std::thread &thread : threads) thread.join();
 }
 
-// Whoever records or works while another thread frees the memory does so before, or is refused.
+// Recording or working while another thread frees the memory comes before that, or fails.
 TEST(HostWork, OfMemoryThatIsFreedMeanwhile) {
   const OwnStream stream = make_stream(cpu);
   for (int round = 0; round < 1500; ++round) {

@@ -18,7 +18,7 @@ namespace {
 constexpr int talk_of_other = 3;
 constexpr std::uint64_t size = 1 << 16, offset = 4096;
 
-// What the other process is asked for.
+// What the other process must do.
 enum class Ask : char { legacy, pool, same_pool, read, release, end };
 
 struct Shared {
@@ -316,7 +316,7 @@ TEST_F(Ipc, APoolsMemoryIsClosedWithTheLastHolder) {
   EXPECT_EQ(item(third, size - 1), shared.byte);
 }
 
-// Memory of one pool and of several, of one process and of several, is told apart, and a pool is
+// Memory of one pool and of several, of one process and of several, is distinguished, and a pool is
 // imported once for each device.
 TEST_F(Ipc, PoolsAreToldApart) {
   Other one, two;
@@ -341,7 +341,7 @@ TEST_F(Ipc, PoolsAreToldApart) {
   EXPECT_NE(describe(of_two).data, describe(of_first).data);
 }
 
-// What a reset has taken is not shared with what is opened after it, and is closed no more.
+// Memory that a reset has closed is not shared with what is opened later, and is not closed again.
 TEST_F(Ipc, WhatIsOpenedAfterAResetIsOpenedAnew) {
   for (const Ask ask : {Ask::legacy, Ask::pool}) {
     Other other;
@@ -361,8 +361,8 @@ TEST_F(Ipc, WhatIsOpenedAfterAResetIsOpenedAnew) {
   }
 }
 
-// Where the driver does not say whether one GPU reaches the other, nothing is opened; where it does
-// not, memory is copied, or refused.
+// If the driver does not say whether one GPU can access the other, nothing is opened. If it cannot,
+// memory is copied, or the call fails.
 TEST_F(Ipc, DevicesThatDoNotReachEachOther) {
   Other other;
   const Shared shared = other.shared(Ask::legacy);
@@ -389,7 +389,7 @@ TEST_F(Ipc, WhatTheDriverDoesNotShare) {
   EXPECT_EQ(fd, 7);
 }
 
-// A handle is what somebody sent: what it says of its size is not believed.
+// A handle comes from another process: its size is not trusted.
 TEST_F(Ipc, WhatLeavesTheMappingIsRefused) {
   for (const Ask ask : {Ask::legacy, Ask::pool}) {
     Other other;
@@ -423,7 +423,7 @@ TEST_F(Ipc, DevicesAreKnownByIdentity) {
   EXPECT_EQ(other.answer(Ask::read), 42);
 }
 
-// What a manager has opened goes with the device's context, and its own way is asked no more.
+// What a manager has opened is closed with the device's context, and its function is not called.
 TEST_F(Ipc, WhatAManagerHasOpenedGoesWithAReset) {
   Other other;
   const Shared shared = other.shared(Ask::legacy);

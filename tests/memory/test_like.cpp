@@ -12,8 +12,8 @@ namespace {
 constexpr cai_dtype floats{'f', '<', 0, 0, 4, 0}, swapped_shorts{'i', '>', 0, 0, 2, 0};
 constexpr cai_dtype bools{'b', '|', 0, 0, 1, 0}, bits{'t', '|', 0, 0, 1, 0};
 
-// What a caller fills in: [("a", "<f4"), ("", "|V2"), ("c", [("x", ">i2", (3,)), ("y", "<f4")])]
-// of shape (2, 3), and a mask of one row.
+// A pattern of shape (2, 3), with a mask of one row:
+// [("a", "<f4"), ("", "|V2"), ("c", [("x", ">i2", (3,)), ("y", "<f4")])].
 struct Like {
   Like() {
     nested[0].ndim = 1;

@@ -133,7 +133,7 @@ cai_status share_by_descriptor(cai_error *error) {
   return status;
 }
 
-// What is released cannot be told, and is nobody's to free again.
+// A release has no caller, and the block must not be freed again.
 cai_status allocate_and_release(std::uint32_t kind, cai_error *error) {
   cai_request request{};
   request.struct_size = sizeof request;
@@ -308,7 +308,7 @@ TEST_F(ManagerFaults, OfEveryCallOfTheDriver) {
     for (const char *function : driver_functions()) counts.push_back(calls(function));
     for (std::size_t f = 0; f < counts.size(); ++f) {
       const char *const function = driver_functions()[f];
-      // What fails to be freed has failed for good: the driver is not asked twice.
+      // A failed free is final: the driver is not called twice.
       if (std::strstr(function, "Free") || std::strstr(function, "Destroy")) continue;
       for (std::uint64_t nth = 1; nth <= counts[f]; ++nth) {
         SCOPED_TRACE(scenario.name + ": " + function + " " + std::to_string(nth));

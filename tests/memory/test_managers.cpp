@@ -190,7 +190,7 @@ TEST(Calls, ItsOwnWayToDeferIsTold) {
   ASSERT_EQ(cai_manager_install(cpu, manager, nullptr), CAI_OK);
   EXPECT_EQ(cai_pending_defer(cpu, 1, nullptr), CAI_OK);
   EXPECT_EQ(usage(cpu).deferred, 1U);
-  // Whoever began is told of the end, though it is no longer the device's.
+  // The manager that was told of the beginning is told of the end, though no longer the device's.
   ASSERT_EQ(cai_manager_install(cpu, nullptr, nullptr), CAI_OK);
   EXPECT_EQ(cai_pending_defer(cpu, 0, nullptr), CAI_OK);
   EXPECT_EQ(full.calls, Calls({"create", "initialize", "defer_cleanup 1", "defer_cleanup 0"}));
@@ -203,7 +203,7 @@ TEST(Calls, ItsOwnWayToDeferIsTold) {
   ASSERT_EQ(cai_manager_install(cpu, nullptr, nullptr), CAI_OK);
 }
 
-// Its end may fail there, which is told; nothing is deferred any more all the same.
+// Its end may fail there, which is returned. Frees are not deferred any more in any case.
 TEST(Calls, ItsOwnWayToDeferMayFail) {
   Full full;
   const Manager manager = make_full(full);
@@ -215,7 +215,7 @@ TEST(Calls, ItsOwnWayToDeferMayFail) {
   ASSERT_EQ(cai_manager_install(cpu, nullptr, nullptr), CAI_OK);
 }
 
-// What only the host can use is freed as well.
+// Memory that only the host can use is freed, too.
 TEST(Calls, HostMemoryNeedNotBeTheDevices) {
   Full full;
   const Manager manager = make_full(full);
@@ -315,7 +315,7 @@ TEST(Bad, LiesAreFoundAndTheMemoryGivenBack) {
   free_block(manager, block);
 }
 
-// Who asked hears of the lie; that its memory stays is told to whoever hears of such failures.
+// The caller receives this failure. That the memory stays goes to the hook of cai_on_failure().
 TEST(Bad, LiesAreNamedThoughTheirMemoryCannotBeFreed) {
   Recorder recorder;
   const Manager manager = make(recorder, cpu);
@@ -342,7 +342,7 @@ TEST(Bad, LiesAboutHostMemoryAreFoundToo) {
   full.host = 0;
   lie();
   EXPECT_EQ(full.count("memhostfree"), 1U);
-  // More than was asked for is no lie, and yet beyond a limit.
+  // A block larger than requested is valid, but may exceed a limit.
   full.host = 0x2000;
   full.larger_by = 100;
   const cai_limit_params params{sizeof params, 0, 50};

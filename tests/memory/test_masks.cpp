@@ -58,7 +58,7 @@ struct Masked {
   cai_array array{}, mask{};
 
  private:
-  // By libcai's own copy, of arrays without masks.
+  // By libcai's own copy of arrays without masks.
   static void move(const OwnMemory &memory, unsigned char *bytes, std::size_t size, bool in) {
     const auto extent = static_cast<std::int64_t>(size);
     const OwnArray there = array_of(memory, {extent});

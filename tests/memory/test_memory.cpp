@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory objects: kinds, holders, views, look-up, and in which order memory is given back.
+// Memory objects: kinds, references, views, look-up, and in which order memory is freed.
 #include <thread>
 
 #include "managers.hpp"
@@ -186,8 +186,8 @@ TEST_F(Memory, FreedIsNotWorkedOnByItsArrays) {
   }
 }
 
-// Memory of a pool is given anew as soon as its stream has passed the free: who uses it on another
-// stream must be known.
+// A pool reuses memory as soon as its stream has passed the free, so uses on other streams must be
+// known.
 TEST_F(Memory, FreedAfterUsesOnOtherStreams) {
   constexpr std::size_t size = 1 << 16;
   enum class How { not_said, recorded, array };
@@ -245,7 +245,7 @@ TEST_F(Memory, OldStreamComesBeforeUsesOnTheNewOne) {
   }
 }
 
-// Work takes no flags, and is advised of none.
+// Work has no flags, and its failures suggest none.
 TEST_F(Memory, WorkThatACaptureRefusesIsAdvisedOfNoFlag) {
   const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64, first);
   const OwnArray array = array_of(memory, {64});
@@ -350,7 +350,7 @@ TEST_F(Memory, OfOthersEndsOnceItsUsesAreComplete) {
   }
 }
 
-// As NBEP 7 wants of mempin: who pins the same memory again must not find it pinned still.
+// As NBEP 7 requires of mempin: when the memory is pinned again, it must not still be pinned.
 TEST_F(Memory, IsUnpinnedAtOnce) {
   std::vector<unsigned char> bytes(64);
   cai_stream *its = nullptr;
@@ -411,7 +411,7 @@ TEST_F(Memory, OfArrays) {
   EXPECT_EQ(offset, 768U);
   cai_memory_release(found);
 
-  // Somebody else's array is held, and its stream is told of what was done.
+  // A foreign array is held, and its stream is told of what was done.
   int ended = 0;
   cai_array foreign = *array.get();
   foreign.owner = nullptr;
@@ -482,7 +482,7 @@ TEST_F(Memory, AnotherStreamComesAfterTheAllocation) {
   ASSERT_OK(cai_array_fill(array_of(memory, {4096}), &seven, second, error));
 }
 
-// What a manager takes for itself to give it is counted, and found, once.
+// What a manager allocates for its own blocks is counted, and found, once.
 TEST_F(Memory, OfAManagerIsNotCountedTwice) {
   Recorder recorder;
   OwnMemory inner;

@@ -31,7 +31,7 @@ struct Scenario {
   std::function<cai_status(Scene &, cai_error *)> run;
 };
 
-// What makes memory: the output must be as it was on failure.
+// A function that makes memory: on failure the output must be unchanged.
 template <class Make>
 cai_status making(Make &&make) {
   cai_memory *const untouched = reinterpret_cast<cai_memory *>(16);
@@ -46,8 +46,7 @@ std::vector<Scenario> scenarios() {
   std::vector<Scenario> all = {
       {"pin",
        [](Scene &, cai_error *error) {
-         // What a failure leaves pinned cannot be pinned again: so other memory each time, for
-         // ever.
+         // What a failure leaves pinned cannot be pinned again: so other memory each time, forever.
          static auto *const pages = new std::vector<std::unique_ptr<unsigned char[]>>;
          pages->push_back(std::make_unique<unsigned char[]>(4096));
          return making([&](cai_memory **out) {
@@ -126,7 +125,7 @@ class MemoryFaults : public Memories {
   }
   ~MemoryFaults() override { EXPECT_EQ(cai_on_failure(nullptr, nullptr, nullptr), CAI_OK); }
 
-  int reports_ = 0;  // of failures that could be told to nobody else
+  int reports_ = 0;  // of failures that could not be returned
 
   static cai_usage usage() {
     cai_usage out{};
@@ -215,9 +214,9 @@ TEST_F(MemoryFaults, OfEveryAllocation) {
   EXPECT_GT(failed, 10);
 }
 
-// Memory that is released beside somebody's capture while the driver fails `function`: the capture
-// is sound, and the memory goes once what was queued on its streams is complete, by `wait` at the
-// latest.
+// Memory that is released beside a capture of other code while the driver fails `function`: the
+// capture is intact, and the memory is freed once what was queued on its streams is complete, by
+// `wait` at the latest.
 void release_beside_a_capture(Handle primary, const char *function, int failures, int wait) {
   SCOPED_TRACE(function);
   const OwnStream first = make_stream(gpu0), second = make_stream(gpu0);

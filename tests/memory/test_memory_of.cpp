@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of somebody's array: it loses neither the read-only mark nor work that is pending. No
+// Memory of a foreign array: it loses neither the read-only mark nor work that is pending. No
 // driver.
 #include <cai/arrow.h>
 #include <sys/wait.h>
@@ -76,7 +76,7 @@ TEST(HostMemoryOf, AReadOnlyArrayStaysSo) {
   EXPECT_FALSE(is_read_only(memory_of(bytes.make())));
 }
 
-// Whoever still has an array of the memory may ask the keeper of the one that it was found by.
+// Code that still has an array of the memory may ask the keeper of the one that it was found by.
 TEST(HostMemoryOf, HoldsTheArrayUntilNobodyHasTheMemory) {
   Bytes bytes;
   {
@@ -91,7 +91,7 @@ TEST(HostMemoryOf, HoldsTheArrayUntilNobodyHasTheMemory) {
   EXPECT_EQ(bytes.ends, 1);
 }
 
-// The array is the parent's: its owner does not hear of its end in a child.
+// The array is the parent's: its owner is not told of its end in a child.
 TEST(HostMemoryOf, AChildGivesNoArrayBack) {
   Bytes bytes;
   OwnArray array = bytes.make();
@@ -173,7 +173,7 @@ TEST(HostMemoryOf, WorkOnTheMemoryComesBeforeTheArrays) {
   }
 }
 
-// The host waits for the work, and there is no other to be told of.
+// The host waits for the work; no one else needs to be told.
 TEST(HostMemoryOf, AColumnOfWhatIsPendingNeedsNoDriver) {
   Bytes bytes;
   const OwnArray array = bytes.make();
@@ -197,8 +197,8 @@ TEST(HostMemoryOf, WhatIsRecordedIsTheArraysToo) {
   EXPECT_FALSE(slow.is_pending());
 }
 
-// An owner that keeps uses by itself cannot keep the work of the host's: the host waits, and hears
-// what has failed.
+// An owner that keeps uses by itself cannot keep the host's work: the host waits, and receives its
+// failure.
 TEST(HostMemoryOf, WhatIsRecordedIsDoneWhereNobodyKeepsIt) {
   Bytes bytes;
   const OwnArray array = bytes.make();

@@ -128,7 +128,7 @@ TEST(Overlap, OfWhatIsCopied) {
   EXPECT_LT(refused, programs - programs / 20);
 }
 
-// So many steps of so many lengths that nobody tries all sums of them: what may overlap is refused.
+// So many steps of different lengths that not all sums are tried: a possible overlap is rejected.
 TEST(Overlap, OfWhatTakesTooLongToFindOut) {
   constexpr std::int32_t axes = 24;
   std::mt19937_64 random(3);
@@ -153,7 +153,7 @@ TEST(Overlap, OfWhatTakesTooLongToFindOut) {
   EXPECT_EQ(cai_array_fill(&array, &byte, nullptr, &error), CAI_ERR_LAYOUT) << error.message;
 }
 
-// Elements that lie between each other's are told apart by the longest steps, in few tries.
+// Elements between each other's are distinguished by the longest steps, in few tries.
 TEST(Overlap, OfColumnsBetweenColumns) {
   constexpr std::int64_t columns = 400, row = 2 * columns;
   const std::int64_t shape[] = {2, columns}, strides[] = {row, 2};
@@ -176,7 +176,7 @@ TEST(Overlap, OfColumnsBetweenColumns) {
   for (std::size_t i = 0; i < bytes.size(); i += 2) ASSERT_EQ(bytes[i + 1], bytes[i]);
 }
 
-// Memory in rows has arrays whose rows are its own, of no elements, too.
+// Pitched memory has arrays with its rows, also without elements.
 TEST(Overlap, OfRows) {
   cai_request wanted = request(CAI_KIND_PITCHED_MANAGED, 100);
   wanted.rows = 3;
@@ -207,7 +207,7 @@ TEST(Overlap, OfRows) {
   cai_memory_release(found);
 }
 
-// An array of nobody's memory, with no elements or none that is dereferenced.
+// An array of no real memory, without elements or not dereferenced.
 TEST(Overlap, OfNothing) {
   std::int64_t shape[] = {0}, strides[] = {1};
   cai_array borrowed{};

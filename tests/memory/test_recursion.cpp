@@ -11,7 +11,7 @@
 namespace test::recursion_tests {
 namespace {
 
-// A manager all of whose functions count, and may do something more.
+// A manager whose functions all count, and may do more.
 struct Curious {
   std::map<std::string, int> calls;
   std::map<std::string, std::function<cai_status(cai_error *)>> during;
@@ -170,7 +170,7 @@ TEST_F(Recursion, OfInitializeBehindAWrapper) {
   EXPECT_EQ(statistics(around).count, 0U);
 }
 
-// What was allocated before a reset may be freed, and the rest be asked for, wherever that happens.
+// Memory from before a reset may be freed anywhere, and other functions called.
 TEST_F(Recursion, OfInitializeThatFreesAndAsks) {
   const cai_block block = allocate(manager_, 100);
   cai_error error{};
@@ -220,7 +220,7 @@ TEST_F(Recursion, OfEachFunction) {
   cai_memory_release(memory);
 }
 
-// What a free fails with has nobody to be told to; what it was to free has gone.
+// The failure of a free has no caller; its memory counts as freed.
 TEST_F(Recursion, OfAFreeThatAllocatesAndFrees) {
   const Failures failures;
   curious_.during["memfree"] = [](cai_error *error) {

@@ -94,7 +94,7 @@ TEST_F(Refused, Requests) {
   cai_memory *least = nullptr;
   ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &least, error));
   cai_memory_release(least);
-  // Of a caller who is newer, fields that say nothing are none.
+  // Fields of a newer caller that are 0 ask for nothing.
   struct Newer {
     cai_request known = request(CAI_KIND_DEFAULT, 8);
     std::uint64_t more = 0;
@@ -330,7 +330,7 @@ TEST_F(Refused, Handles) {
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "out",
                cai_memory_open(&good, -1, gpu0, nullptr, CAI_OPEN_AUTO, nullptr, error));
 
-  // What is not shared: the host's, somebody else's, what may not be written, and nothing.
+  // What is not shared: host memory, foreign memory, read-only memory, and memory without bytes.
   std::int32_t fd = 7;
   cai_ipc_handle handle{};
   const OwnMemory host = allocate(gpu0, CAI_KIND_HOST, 64), empty = allocate(gpu0, 1, 0);
@@ -368,7 +368,7 @@ TEST_F(Refused, Handles) {
   EXPECT_EQ(handle.struct_size, 0U);
 }
 
-// By a manager that has a way of its own to share.
+// By a manager with a function of its own to share.
 TEST_F(Refused, HandlesOfManagers) {
   struct Answer {
     const char *says;
@@ -485,7 +485,7 @@ TEST_F(Refused, Arrays) {
                cai_array_fill(&borrowed.array, shape, nullptr, error));
 }
 
-// A copy moves bytes: whatever differs between the types, it is none.
+// A copy moves bytes: it fails if the types differ in anything.
 TEST_F(Refused, Copies) {
   const cai_dtype types[] = {{'M', '<', 0, CAI_TIME_S, 8, 1},
                              {'m', '<', 0, CAI_TIME_S, 8, 1},

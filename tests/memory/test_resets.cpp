@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t size = 4096;
 
-// A manager as people write them: it keeps what is freed, and gives it up when it is reset.
+// A typical manager: it caches freed memory, and releases it when it is reset.
 struct Cache {
   cai_manager *upstream = nullptr;
   std::vector<cai_block> kept;
@@ -106,7 +106,7 @@ TEST_F(Resets, OfTheContextLeaveNothingThatFreesLaterMemory) {
   EXPECT_EQ(failures.messages, std::vector<std::string>());
 }
 
-// What one reset has ended, and somebody holds still, the next one does not end again.
+// What one reset has ended, though references remain, the next one does not end again.
 TEST_F(Resets, LeaveManagersAloneThatAreDead) {
   const Manager manager = make("default", gpu1);
   ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
@@ -116,7 +116,7 @@ TEST_F(Resets, LeaveManagersAloneThatAreDead) {
   EXPECT_EQ(failures.messages, std::vector<std::string>());
 }
 
-// The context takes with it what it has pinned, whoever's it is.
+// The context takes with it what it has pinned, of any owner.
 TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
   const OwnMemory pinned = allocate(cpu, CAI_KIND_PINNED, size);
   const OwnMemory plain = allocate(cpu, CAI_KIND_DEFAULT, size);
@@ -128,7 +128,7 @@ TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
   EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_array_fill(array, &seven, nullptr, error));
 }
 
-// What managers had to remember of it goes as well.
+// What managers had to remember of it is released, too.
 TEST_F(Resets, KeepNothingOfWhatTheyEnd) {
   static unsigned char bytes[size];
   const auto end_and_count = [&](const char *name) {
@@ -165,7 +165,7 @@ TEST_F(Resets, WhatIsDeadIsNotFound) {
                cai_memory_find(describe(memory).data, &found, nullptr, error));
 }
 
-// What a reset has ended, no release finds amiss: whatever is kept of it, and on whichever stream.
+// Releases find nothing wrong with what a reset has ended: whatever is kept of it, on any stream.
 TEST_F(Resets, EndWhatIsReleasedLater) {
   const Failures failures;
   const auto another = [] {
@@ -181,7 +181,7 @@ TEST_F(Resets, EndWhatIsReleasedLater) {
     for (int i = 0; i < 3; ++i) memories.push_back(allocate(gpu1, kind, size, first));
     ASSERT_OK(cai_memory_set_stream(memories[1], second, error));
     ASSERT_OK(cai_memory_record(memories[2], user, error));
-    // Nobody's memory goes with libcai's context: it is given back all the same.
+    // Foreign memory is not destroyed with libcai's context: it is still released.
     const OwnMemory outlives = allocate(gpu1, kind, size);
     cai_memory *wrapped = nullptr;
     const auto release = [](void *context) { ++*static_cast<int *>(context); };

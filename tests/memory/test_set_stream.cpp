@@ -49,8 +49,8 @@ TEST_F(SetStream, AnArrayOfNoneAndOneOfAStreamHearOfEachOther) {
   write(said, said->stream);
 }
 
-// The memory's stream is 1, on which nothing is queued; those who work on blocking streams by its
-// arrays come after the work that the array was made of is pending on.
+// The memory's stream is 1, on which nothing is queued. Work on blocking streams by its arrays
+// comes after the pending work of the array that the memory was made from.
 TEST_F(SetStream, MemoryOfAnArrayOnStream1IsInOrderForBlockingStreams) {
   const OwnStream blocking = make_stream(gpu0, CAI_MODE_SYNC),
                   other = make_stream(gpu0, CAI_MODE_SYNC);

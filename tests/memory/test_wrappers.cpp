@@ -124,7 +124,7 @@ TEST(Limiting, RefusesWhatExceedsIt) {
   error = allocation_failure(manager, ~0ULL);
   EXPECT_EQ(error.status, CAI_ERR_MEMORY);
   EXPECT_EQ(statistics(manager).failures, 3U);
-  // What upstream does not give is not taken from the limit.
+  // A failed upstream allocation is not subtracted from the limit.
   recorder.out_of_memory = 2;
   allocation_failure(manager, 1000);
   free_block(manager, allocate(manager, 1000));
@@ -139,7 +139,7 @@ TEST(Limiting, CountsWhatIsGiven) {
   recorder.larger_by = 100;
   const cai_error error = allocation_failure(manager, 950);
   EXPECT_EQ(error.status, CAI_ERR_MEMORY);
-  EXPECT_EQ(recorder.out, 0U);  // given back
+  EXPECT_EQ(recorder.out, 0U);  // it was freed
   const cai_block block = allocate(manager, 900);
   EXPECT_EQ(statistics(manager).bytes, 1000U);
   free_block(manager, block);
@@ -520,8 +520,7 @@ TEST(Chains, EachDoesItsPartInAnyOrder) {
   EXPECT_EQ(orders, 24);
 }
 
-// Of each kind of manager that is put around others: what is not freed is out still, and can be
-// freed.
+// For each wrapper: a block whose free failed is still allocated, and can be freed.
 TEST(Chains, AFreeThatFailsHasFreedNothing) {
   const auto retry = [](void *, std::uint64_t, std::uint64_t) { return 0; };
   const cai_limit_params limiting = limit_of(100);

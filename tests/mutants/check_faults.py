@@ -61,9 +61,9 @@ def read_faults(file):
     return faults
 
 
-# What the explorers' programs cannot show, or no order of work does: the test that does.
+# Faults that the explorers' programs cannot show, or that are not of order: the test that does.
 ELSEWHERE = {
-    # What their parties' releases call, no capture forbids.
+    # No capture forbids what their parties' releases call.
     "3: release code runs in the mode of whoever captures": "tests/order/test_capture.cpp",
     "7: a program that is not position-independent": "tests/order/not_pie.c",
     "11: Python gives arrays to graphs": "tests/python/test_graphs.py",

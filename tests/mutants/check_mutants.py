@@ -30,7 +30,7 @@ DRIVER = {
     "cuStreamUpdateCaptureDependencies",
     "cuStreamWaitEvent",
 }
-# What src/order calls that comes to one of them in the end: each such call is a place, too.
+# Calls in src/order that lead to one of them: each such call is a place, too.
 ORDERING = re.compile(
     r"(?<![\w:.>])(?:order::begin|order::end|order::finish|order::abandon|order::lend|order::publish|order::publish_event|order::reclaim"
     r"|order::release_on|order::sync_host|order::used_on|order::adopt|order::hand_to_dict"
@@ -40,7 +40,7 @@ ORDERING = re.compile(
     r"|await_lost|follow_captured|follow_nodes|wait_for_context|join_back|keep_abandoned|order|order_back|order_for|publish|record_own_behind_legacy|record_published|require_complete|settle|settle_all|synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
     r"|wait_on_host))\("
 )
-# What does so for some of its callers only, or runs what it is given. No place, but on the stacks.
+# Those that lead to one for some callers only, or run a callback: no place, but on the stacks.
 PASSING = re.compile(
     r"\b(?:End|attempt|await_uses|begin|body|edge_between|erase_if|find_lost|finish|for_array|for_each_part|forward<Before|forward<Body|guard|in|in_each|is_over|on_host"
     r"|keep|keep_event|settle_in|used_on|with)\b"
@@ -49,7 +49,7 @@ EXPECTED = ["a race", "nothing", "a refusal"]  # by watch.hpp's numbers
 DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")
 
 
-# Of src/order, blocks and views order nothing by themselves: what they call does.
+# In src/order, blocks and views order nothing by themselves: the functions that they call do.
 PLACE = r"(?!owned|views)\w+\.cpp:\d+"
 
 
@@ -74,7 +74,7 @@ class Sources:
         }
 
     def unnamed(self, reached):
-        """Places on a stack that are none by the names above."""
+        """Places on a stack that have none of the names above."""
         return [place for place in reached - self.places if not PASSING.search(self.lines[place])]
 
 
@@ -140,7 +140,7 @@ def main():
         tap.check(
             not wrong, f"{name} has no race", "(races, what was refused, whether it ended)", *wrong
         )
-        # What came of calls that were dropped, where it is not what the scenario says; and when.
+        # The results of dropped calls that are not what the scenario says; and when.
         wrong = defaultdict(list)
         for trial in found:
             for index, (function, expected, offsets) in enumerate(trial.calls):

@@ -39,7 +39,7 @@ RECORDED = [
 EXPLORE = [hunt.explore(2, 20000, 1)]
 WIDE = [hunt.wide(40000, 1), hunt.wide(150000, 2), hunt.wide(600000, 6)]
 
-# What serves whoever comes there alike: from where they come makes no other site of it.
+# Code that serves all callers alike: the callers make no other site of it.
 ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
     "settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);",
@@ -100,8 +100,8 @@ NEEDLESS = [
     ),
     ("cuStreamWaitEvent", [WAITS, "Edge::within", "finish(use, false"], "likewise"),
 ]
-# What so few programs reach, or need, that hunts of this size need not find it. Scenarios of
-# mutants.cpp do.
+# Sites that few programs reach, or need, so that hunts of this size may miss them. Scenarios of
+# mutants.cpp cover them.
 SELDOM = [
     ("cuEventRecord", [CAPTURED, "event_after("], "who has what is published asks again"),
     ("cuStreamWaitEvent", [WAITS, "event_after("], "likewise"),

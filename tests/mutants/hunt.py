@@ -22,7 +22,7 @@ class Hunt:
 
 @dataclass
 class Found:
-    """What a hunt came to."""
+    """The result of a hunt."""
 
     hunt: Hunt
     is_found: bool
@@ -75,7 +75,7 @@ def run(hunt, explorers, library, **environment):
 
 
 def first(hunts, explorers, library, **environment):
-    """What the first one to find anything comes to; else what the last one does."""
+    """The result of the first hunt that finds anything; else that of the last one."""
     for hunt in hunts:
         found = run(hunt, explorers, library, **environment)
         if found.is_found:

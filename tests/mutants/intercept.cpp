@@ -44,8 +44,8 @@ bool is_unrecorded(void *event) {
   return unrecorded.count(event) != 0;
 }
 
-// An event of the pool may hold an older record, by which a wait would still do some good: after a
-// record that was dropped, it holds none.
+// An event of the pool may hold an older record, so that a wait would still have an effect: after a
+// dropped record, it holds none.
 int record(void *event, void *stream) {
   const bool drop = drops("cuEventRecord");
   note(event, !drop);

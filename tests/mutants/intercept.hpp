@@ -6,7 +6,7 @@
 
 namespace mutants {
 
-// Whether this very call of the driver's function is to be dropped.
+// Whether this call of the driver's function must be dropped.
 bool drops(const char *function);
 
 }  // namespace mutants

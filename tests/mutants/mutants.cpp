@@ -46,7 +46,7 @@ void run(const Scenario &scenario, const std::string &schedule, int dropped) {
               outcome->finished && status == 0);
 }
 
-// What calls there are may depend on what queries say, and so on the schedule.
+// The calls may depend on the results of queries, and so on the schedule.
 void run_all(const Scenario &scenario, const std::string &schedule) {
   std::printf("scenario %s %s\n", scenario.name, schedule.c_str());
   run(scenario, schedule, -1);

@@ -31,8 +31,8 @@ struct Scenario {
   static Scenario registered_##name(#name, scenario_##name); \
   static void scenario_##name()
 
-// What the driver, or libcai, answers to the scenario itself: a refusal is a result, too, of a call
-// that was dropped before.
+// The answer of the driver, or of libcai, to the scenario itself: a failure is a result, too, of an
+// earlier dropped call.
 void answered(int result);
 
 // The nth call of libcai's from here, 0 being the next, orders what is in order already, in a way
@@ -43,7 +43,7 @@ void implied(int nth);
 // Likewise, but that what comes later is refused when it is dropped, and races with nothing.
 void refuses_later(int nth);
 
-// Whether nothing runs before somebody waits for it: a query is not enough.
+// Whether nothing runs before a call waits for it: a query is not enough.
 bool is_lazy();
 
 int copy_to_host(void *to, Address from, std::size_t size, Stream on);
@@ -68,7 +68,7 @@ cai_use_options use(std::uint32_t order, std::uint32_t access = CAI_ACCESS_DEFAU
                     std::uint32_t flags = 0);
 void begin(Arrays arrays, Stream on, cai_use_options options = use(CAI_ORDER_BOTH));
 void end(Arrays arrays, Stream on, cai_use_options options = use(CAI_ORDER_BOTH));
-// Of the use that began last: it is given up; or is complete, once the host has waited perhaps.
+// For the last use: it is abandoned, or it is complete, perhaps after the host has waited.
 void abandon();
 void finish(bool wait);
 void reclaim(const cai_array *array, Stream on, std::uint32_t access = CAI_ACCESS_DEFAULT);

@@ -195,7 +195,7 @@ SCENARIO(capture_waits_for_event_outside) {
   launch(c);
 }
 
-// What is pending outside is refused until it is complete.
+// Work pending outside is rejected until it is complete.
 void begin_once_complete(const cai_array *array, Stream on) {
   const cai_use_options options = test::order(CAI_ORDER_BEGIN);
   cai_use use;

@@ -27,7 +27,7 @@ SCENARIO(publish_many_streams) {
   writes(second, nine, half);
 }
 
-// Who had the array under its first stream hears of the second one from the owner.
+// A consumer that has the array under its first stream is told of the second one by the owner.
 std::uint64_t stream_in_dict(const cai_array *array) {
   std::uint64_t storage[64];
   cai_interface dict;
@@ -68,7 +68,7 @@ SCENARIO(publish_again) {
   writes(x->data, d);
 }
 
-// Once a view has gone, what was queued on its stream by who knows of no owner is kept.
+// After a view was released, what was queued on its stream by consumers without an owner is kept.
 SCENARIO(view_goes_after_dict) {
   const Stream p = stream(), c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
@@ -82,7 +82,7 @@ SCENARIO(view_goes_after_dict) {
   writes(x->data, c);
 }
 
-// Or of the only one, where it had none, and nobody had used it yet.
+// Or that of the only array, which had no stream, and had not been used yet.
 SCENARIO(publish_fresh_copy) {
   const Stream p = stream(), c = stream(), d = stream();
   for (const Stream target : {stream(), Stream{2}}) {
@@ -116,7 +116,7 @@ SCENARIO(release_on_hands_back) {
   writes(x->data, p);
 }
 
-// Work on the one stream of all arrays is told to no owner.
+// No owner is told of work on the common stream of all arrays.
 SCENARIO(same_stream_after_kept_uses) {
   const Stream p = stream(), c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
@@ -190,7 +190,7 @@ SCENARIO(publish_by_event) {
   reads(x->data, c);
 }
 
-// Whoever works with a tensor of an array knows nothing of libcai; those who have the array do.
+// A consumer of a tensor of an array does not know libcai; those that have the array do.
 SCENARIO(tensor_for_another_stream) {
   const Stream p = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
@@ -204,7 +204,7 @@ SCENARIO(tensor_for_another_stream) {
   writes(x->data, d);
 }
 
-// Who was given a tensor each finds the other's uses by address, those on its own stream, too.
+// Consumers of two tensors find each other's uses by address, those on their own streams, too.
 SCENARIO(tensors_of_one_memory) {
   const Stream p = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
@@ -250,7 +250,7 @@ SCENARIO(column_with_an_event) {
   writes(x->data, c);
 }
 
-// After a kept use, and in place of a stream; for who does not know the owner.
+// After a kept use, and instead of a stream; for a consumer that does not know the owner.
 SCENARIO(publish_by_event_after_uses) {
   const Stream p = stream(), q = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE), *const y =
@@ -440,7 +440,7 @@ SCENARIO(owner_pending_and_wait_for_context) {
   writes(x->data, d);
 }
 
-// What is in order with the array's stream is kept as somebody asks.
+// What is in order with the array's stream is kept when a call asks.
 SCENARIO(owner_pending_of_what_is_marked) {
   const Stream p = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
@@ -463,7 +463,7 @@ SCENARIO(stream_ordered_owner) {
   cai_array_release(x);
 }
 
-// What was in order with the array's stream needs not be in order with the memory's.
+// Work that is in order with the array's stream need not be in order with the memory's.
 SCENARIO(release_of_what_is_marked) {
   const Stream p = stream(), f = stream();
   for (const Stream user : {p, Stream{1}}) {
@@ -498,7 +498,7 @@ SCENARIO(release_without_memory) {
   cai_array_release(x);
 }
 
-// The owner's functions, as somebody calls them who has no array.
+// The owner's functions, called by code that has no array.
 SCENARIO(owner_functions) {
   const Stream c = stream(), d = stream();
   for (const Stream waits : {d, Stream{0}}) {
@@ -579,8 +579,8 @@ SCENARIO(owner_with_own_functions_is_told_of_event) {
   reads(x.array.data, d);
 }
 
-// Two uses in one capture, by streams that nothing else orders; and of the owner that keeps them
-// nobody knows the memory, by whose address they would be found.
+// Two uses in one capture, by streams that nothing else orders. The memory of the owner that keeps
+// them is unknown, so they cannot be found by address.
 SCENARIO(owner_with_own_functions_in_a_capture) {
   constexpr int relaxed = 2;  // for the scenario's own memory
   const Stream c = stream(), d = stream();
@@ -608,7 +608,7 @@ SCENARIO(owner_with_own_functions_in_a_capture) {
   cai_owner_end(&kept, nothing);
 }
 
-// They are told of what is pending, whoever is to wait for it.
+// They are told of what is pending, whatever waits for it.
 SCENARIO(owner_with_own_functions_is_told) {
   const Stream p = stream(), target = stream();
   Array x(memory(), CAI_STREAM_NONE), y(memory(), CAI_STREAM_NONE);

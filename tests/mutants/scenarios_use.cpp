@@ -83,7 +83,7 @@ SCENARIO(use_on_default_stream) {
   }
 }
 
-// The legacy stream stands in for a stream that was not said, unless somebody knows better.
+// The legacy stream stands in for a stream that was not stated, unless a provider knows better.
 SCENARIO(use_of_unstated) {
   const Stream c = stream();
   Array x(memory(), CAI_STREAM_UNSTATED);
@@ -239,7 +239,7 @@ SCENARIO(owner_that_reclaims) {
   writes(x->data, p);
 }
 
-// What covers a kept use is the array's own stream; who waits for that waits for the use.
+// The array's own stream covers a kept use: to wait for that stream is to wait for the use.
 SCENARIO(covered_use) {
   const Stream p = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);

@@ -31,7 +31,7 @@ constexpr int most_frames = 80;
 
 using Stack = std::vector<std::uintptr_t>;  // offsets of calls in libcai
 
-// Where libcai is.
+// The address of libcai.
 struct Library {
   std::uintptr_t begin = 0, end = 0;
 

@@ -10,7 +10,7 @@ namespace mutants {
 constexpr int most_calls = 128;
 constexpr int most_frames = 48;
 
-// What comes of it when a call is dropped.
+// The result if a call is dropped.
 enum class Expected { race, nothing, refusal };
 
 struct Call {
@@ -31,7 +31,7 @@ struct Outcome {
 // One run of a scenario, in memory that is shared with the parent process.
 extern Outcome *outcome;
 
-// Writes down the calls of this process; `dropped` counts from 0, -1: none.
+// Records the calls of this process; `dropped` counts from 0, -1: none.
 void watch(int dropped);
 
 }  // namespace mutants

@@ -10,8 +10,8 @@
 
 namespace cai::driver {
 
-// Whether two types are passed and stored alike: opaque handles are, whatever they are called; an
-// enum is an integer of its size.
+// Whether two types are passed and stored alike: opaque handles are, under any name; an enum is an
+// integer of its size.
 template <class A, class B>
 constexpr bool alike() {
   if constexpr (std::is_same_v<A, B>) {

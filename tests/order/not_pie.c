@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A producer in a program that is not position-independent, where the address of a function of
  * libcai's is not what libcai itself has: its owner keeps uses all the same, and marks, and its end
- * is put off until they are complete. */
+ * is deferred until they are complete. */
 #include "cai.h"
 
 #include "driver_test.h"

@@ -128,7 +128,7 @@ TEST_F(Arguments, Options) {
   }
 }
 
-// Whatever takes arrays judges them, and says which one it was.
+// Functions with arrays validate them, and say which one was invalid.
 TEST_F(Arguments, Arrays) {
   const auto refused = [&](cai_array &bad, cai_status status) {
     const cai_array *const list[] = {&good.array, &bad};
@@ -174,7 +174,7 @@ TEST_F(Arguments, Arrays) {
   cai_array_release(owned);
 }
 
-// Of several arrays the error names the array; of one, what is wrong in it, as validating does.
+// Of several arrays the error names the array; of one, the error in it, as validating does.
 TEST_F(Arguments, IndexOfAnError) {
   Array bad;
   bad.shape[0] = -1;

@@ -12,7 +12,7 @@ namespace {
 
 class Capture : public Capturing {
  protected:
-  // `others` are the arrays that an end orders all the same.
+  // `others` are the arrays that an end still orders.
   static void expect_refused(const std::vector<Array *> &arrays, std::uint64_t consumer,
                              std::int32_t index, std::uint64_t others = 0) {
     const cai_use_options host = order(CAI_ORDER_HOST);
@@ -52,7 +52,7 @@ TEST_F(Capture, ProducerIsCapturing) {
   }
 }
 
-// What is pending outside cannot be waited for in a capture; what is complete need not be.
+// Work pending outside cannot be waited for in a capture; completed work need not be.
 TEST_F(Capture, ConsumerIsCapturing) {
   for (const int mode : {global, thread_local_mode, relaxed}) {
     const std::uint64_t producer = value(stream());
@@ -93,8 +93,8 @@ TEST_F(Capture, ConsumerIsCapturing) {
   }
 }
 
-// The work is queued when a use ends: what one producer's capture forbids leaves neither the others
-// without order nor its owner without word of it.
+// The work is already queued when a use ends. If one producer's capture forbids the order, the
+// others must still be ordered, and its owner be told.
 TEST_F(Capture, ProducerBeginsOneBeforeTheEnd) {
   const std::uint64_t captured = value(stream()), other = value(stream());
   const std::uint64_t consumer = value(stream()), late = value(stream());
@@ -123,8 +123,8 @@ TEST_F(Capture, ProducerBeginsOneBeforeTheEnd) {
             0U);
 }
 
-// What was put off runs its producer's code on a thread that has nothing to do with it: there,
-// freeing memory must not ruin a capture, this thread's or another's.
+// An end that was deferred runs its producer's code on an unrelated thread. There, freeing memory
+// must not ruin a capture, this thread's or another's.
 TEST_F(Capture, EndsThatWerePutOffDoItNoHarm) {
   const std::uint64_t capturing_stream = value(stream()), consumer = value(stream());
   const Address data = memory();
@@ -168,7 +168,7 @@ TEST_F(Capture, LegacyStreamWhileABlockingStreamIsCapturing) {
   expect_refused({&unstated}, consumer, 0);
   expect_refused({&of_stream}, 1, -1);
   cai_error error{};
-  EXPECT_EQ(begin_use({&legacy}, other, &error), CAI_ERR_CAPTURE);  // in order, but for the capture
+  EXPECT_EQ(begin_use({&legacy}, other, &error), CAI_ERR_CAPTURE);  // else in order
   EXPECT_EQ(error.index, 0);
   EXPECT_EQ(begin_use({&legacy}, consumer, &error), CAI_ERR_CAPTURE);
   EXPECT_EQ(error.native, 906);
@@ -188,7 +188,7 @@ TEST_F(Capture, InvalidatedCapture) {
   EXPECT_NE(gpu().cuStreamEndCapture(handle(producer), &graph), 0);
 }
 
-// Where nothing is to be ordered, a capture does not matter.
+// If nothing needs order, a capture does not matter.
 TEST_F(Capture, NothingToOrder) {
   const std::uint64_t consumer = value(stream());
   Array same(memory(), CAI_STREAM_STREAM, consumer);
@@ -205,8 +205,8 @@ TEST_F(Capture, NothingToOrder) {
   end_capture(2);
 }
 
-// Streams that nobody concerned captures are ordered, and the capture of somebody else lives on:
-// this thread's or another's, in any mode.
+// Streams that are in no capture are ordered, and a capture of other code goes on: this thread's or
+// another's, in any mode.
 TEST_F(Capture, SomebodyElseIsCapturing) {
   const std::uint64_t other = value(stream());
   Array array(memory(), CAI_STREAM_STREAM, value(stream()));
@@ -279,7 +279,7 @@ TEST_F(Capture, OfTwoStreamsByThemselves) {
   end_capture(producer);
 }
 
-// What a failure advises, the call can be given: a flag where it takes those, and has not got it.
+// A failure suggests only what the call can be given: a flag if it takes flags and lacks this one.
 TEST_F(Capture, FailuresAdviseWhatTheCallTakes) {
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -401,7 +401,7 @@ TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   MUST(gpu().cuEventDestroy_v2(event));
 }
 
-// The graph goes by the array's own event, so the owner may not give it to anybody else.
+// The graph waits for the array's own event, so the owner must not reuse it.
 TEST_F(Capture, AGraphHoldsTheEventThatItWaitsFor) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL);
   const std::uint64_t producer = value(stream());
@@ -459,7 +459,7 @@ TEST_F(Capture, KeptUses) {
   end_capture(consumer);
 }
 
-// What the owner's functions are told of in a capture, others in it come after.
+// Others in a capture come after what the owner's functions are told in it.
 TEST_F(Capture, UsesThatTheOwnerIsTold) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t first = value(stream());
@@ -505,8 +505,8 @@ TEST_F(Capture, ProducerReclaimsOnAStreamThatHasJoined) {
   EXPECT_EQ(read(array->data), 2);
 }
 
-// What was pending before the capture, on the streams of the array and its mask, users of the view
-// outside of it come after; also once those have gone who came with them.
+// Users of the view outside of the capture come after what was pending before it on the streams of
+// the array and its mask; also after the arrays that came with those streams were released.
 TEST_F(Capture, PublishedThereWhatWasPendingBefore) {
   enum From { original, published, mask, borrowed, froms };
   for (int from = original; from < froms; ++from) {
@@ -554,7 +554,7 @@ TEST_F(Capture, PublishedThereWhatWasPendingBefore) {
 
 enum class Gives { view, tensor, masked };
 
-// An array, and all that is made of it for another stream.
+// An array, and everything that is made of it for another stream.
 struct Given {
   Owned array;
   std::optional<Published> view;
@@ -600,7 +600,7 @@ TEST_F(Capture, AUseEndsThereThoughTheArrayIsPublishedMeanwhile) {
                 given.give(what, target);
                 fill(array->data, 1, own);
                 EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
-                if (what == Gives::view) {  // who has it comes after the use
+                if (what == Gives::view) {  // a consumer comes after the use
                   EXPECT_EQ(begin_use({*given.view}, target), CAI_OK);
                   fill(array->data, 2, target);
                   EXPECT_EQ(end_use({*given.view}, target), CAI_OK);
@@ -613,7 +613,7 @@ TEST_F(Capture, AUseEndsThereThoughTheArrayIsPublishedMeanwhile) {
   }
 }
 
-// If the capture began after the use, what was queued before is pending: who has heard of another
+// If the capture began after the use, earlier work is pending. A consumer that was told another
 // stream within the capture waits for it, and so does the memory's release.
 TEST_F(Capture, NothingIsLostThatWasPendingBeforeOneInWhichTheArrayIsPublished) {
   const std::uint64_t own = value(stream());
@@ -646,7 +646,7 @@ TEST_F(Capture, NothingIsLostThatWasPendingBeforeOneInWhichTheArrayIsPublished) 
   EXPECT_EQ(read(data), 2);
 }
 
-// Published outside of it, nobody would hear of what was queued before the capture.
+// If it were published outside of it, no one would learn of what was queued before the capture.
 TEST_F(Capture, ThatBeginsAfterTheArrayWasPublishedPutsTheEndOff) {
   const std::uint64_t own = value(stream());
   const std::uint64_t target = value(stream());
@@ -670,7 +670,7 @@ TEST_F(Capture, ThatBeginsAfterTheArrayWasPublishedPutsTheEndOff) {
             0U);
 }
 
-// The graph is a holder, and so is what was made of it.
+// The graph holds a reference, and so does what was made of it.
 TEST_F(Capture, ReleaseOnTheStream) {
   const std::uint64_t consumer = value(stream());
   Owned array(memory(), CAI_STREAM_NONE);

@@ -62,7 +62,7 @@ TEST_F(Context, NoneIsCurrent) {
   EXPECT_EQ(cai_array_sync_host(&legacy.array, &error), CAI_OK) << error.message;
   EXPECT_EQ(cai_array_sync_host(&of_event.array, &error), CAI_OK) << error.message;
 
-  // A default stream of the consumer's is one of the current context, and there is none.
+  // A default stream of the consumer is one of the current context, and there is none.
   for (const std::uint64_t default_stream : {1U, 2U}) {
     EXPECT_EQ(begin_use({&of_stream}, default_stream, &error), CAI_ERR_ARGUMENT);
     EXPECT_NE(std::string(error.message).find("none is current"), std::string::npos);
@@ -70,7 +70,7 @@ TEST_F(Context, NoneIsCurrent) {
   }
 }
 
-// A driver that wants a context gets the stream's; but only where none is current.
+// If a driver needs a context, it gets the stream's, but only if none is current.
 TEST_F(Context, IsWantedForAHandle) {
   constexpr std::int32_t invalid_context = 201;
   Array array(memory(), CAI_STREAM_STREAM, value(stream()));
@@ -268,7 +268,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
                       std::string::npos)
                 << error.message;
             EXPECT_EQ(calls("cuEventCreate"), 0U) << "an event was lost";
-            // A reference that could not be given back is lost; all else is as it was.
+            // A reference that could not be released is lost; all else is as it was.
             if (std::strcmp(name, "cuDevicePrimaryCtxRelease") == 0) {
               MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
             }
@@ -334,7 +334,7 @@ TEST_F(Context, EndOrdersTheOthersWhenOneCannotBeAsked) {
   }
 }
 
-// What streams there are to wait at the end is known at the beginning.
+// The beginning knows which streams will wait at the end.
 TEST_F(Context, AnUnknownStreamIsRefusedAtTheBeginning) {
   Array unknown(0x1000, CAI_STREAM_STREAM, 1);
   Array good(memory(), CAI_STREAM_STREAM, value(stream()));
@@ -363,8 +363,8 @@ TEST_F(Context, BeginStopsAtTheFirstFailure) {
   EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
 }
 
-// Memory of a pool names no context. The device's primary one stands for it, or else the current
-// one: not if that has gone, as far as the driver tells.
+// Memory of a pool has no context. The device's primary one stands for it, or else the current one,
+// unless the driver says that it was destroyed.
 TEST_F(Context, ADeadContextStandsForNoDevice) {
   constexpr int invalid_context = 201;
   ASSERT_FALSE(primary_active(0));

@@ -10,7 +10,7 @@ namespace {
 
 class Devices : public OnGpu {
  protected:
-  // A write here, then one there, both told to libcai.
+  // A write here, then one there, both known to libcai.
   void expect_order(const cai_array *array, std::uint64_t first, std::uint64_t second) {
     const auto use = [&](std::uint64_t stream) {
       cai_error error{};
@@ -18,7 +18,7 @@ class Devices : public OnGpu {
       fill(array->data, 1, stream);
       EXPECT_EQ(end_use({array}, stream, &error), CAI_OK) << error.message;
     };
-    // Of whatever context they are, the host has seen them done before anything else.
+    // In whatever context they are, the host has seen them complete before anything else.
     const auto wait = [&] {
       for (const std::uint64_t each : {first, second}) {
         MUST(gpu().cuStreamSynchronize(handle(each)));

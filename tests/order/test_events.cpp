@@ -118,7 +118,7 @@ TEST_F(Events, AreOfTheirContext) {
   }
 }
 
-// A context that comes back has its old handle, and none of its old events.
+// A context that is made again has its old handle, and none of its old events.
 TEST_F(Events, DoNotOutliveAReset) {
   for (int round = 0; round < 3; ++round) {
     Handle primary = nullptr;
@@ -166,7 +166,7 @@ TEST_F(Events, OfAThreadThatIsEnding) {
   EXPECT_EQ(made(), 0U);
 }
 
-// What was recorded in a capture is not fit for anything else.
+// An event recorded in a capture must not be used again.
 TEST_F(Events, OfACaptureAreDestroyed) {
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());

@@ -136,7 +136,7 @@ std::vector<Scenario> scenarios() {
 
 class Faults : public OnGpu {
  protected:
-  // What a failed call has left is good for another one, that succeeds.
+  // After a failed call, the same objects serve another one, which succeeds.
   static void run_again(const Scenario &scenario, Scene &scene) {
     cai_error error{};
     ASSERT_EQ(scenario.run(scene, &error), CAI_OK) << error.message;
@@ -171,7 +171,7 @@ TEST_F(Faults, OfEveryCallOfTheDriver) {
           ASSERT_TRUE(Surroundings() == before);
           MUST(gpu().simcuda_fail(name, 0, 0));
           if (std::strcmp(name, "cuEventQuery") == 0 && result == CAI_OK) continue;
-          // That a context has gone is an answer: nobody waits for uses there.
+          // That a context was destroyed is an answer: uses there are not waited for.
           const bool says_gone = std::strcmp(name, "cuCtxGetId") == 0 && status == 709;
           if (says_gone && result == CAI_OK) continue;
           ASSERT_EQ(result, CAI_ERR_CUDA);
@@ -204,7 +204,7 @@ TEST_F(Faults, OfEveryAllocation) {
         break;
       }
       ++failed;
-      // Where it can do without, it does.
+      // If it can do without, it does.
       if (result == CAI_OK) {
         if (scenario.taken) scenario.taken(scene);
         continue;

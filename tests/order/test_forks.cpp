@@ -9,7 +9,7 @@ namespace {
 
 class Forks : public Capturing {
  protected:
-  // Whoever gets the dict of an array counts as using the stream that it says.
+  // A consumer of an array's dict counts as using the stream that it names.
   static void tell(const cai_array *array) {
     std::uint64_t storage[64];
     cai_interface said{};
@@ -47,7 +47,7 @@ TEST_F(Forks, AForkOfAStream2ThatADictSaidIsJoinedBack) {
 }
 
 // Every use on a stream that an earlier one has taken into the capture is joined back, whatever its
-// array says: a second one of an array whose stream does not wait, and of one that came with None.
+// array says: a second use of an array whose stream does not wait, and of one that came with None.
 TEST_F(Forks, LaterUsesOnAForkAreJoinedBack) {
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -63,7 +63,7 @@ TEST_F(Forks, LaterUsesOnAForkAreJoinedBack) {
   }
 }
 
-// The dict of a view has told a stream that an earlier use has taken into the capture, and that is
+// The dict of a view has named a stream that an earlier use has taken into the capture, and that is
 // the first one found there: the next use is joined back to where the capture began.
 TEST_F(Forks, AForkAfterAForkIsJoinedBackToTheCapture) {
   const std::uint64_t producer = value(stream());
@@ -105,8 +105,8 @@ TEST_F(Forks, AForkAfterAForkOfAnotherThreadsStream2IsRefused) {
   end_capture(2);
 }
 
-// What keeps uses by itself can only make the consumer wait before it is in the capture, which the
-// graph would know nothing of.
+// An owner that keeps uses by itself can only make the consumer wait before it is in the capture,
+// and then the wait is not in the graph.
 TEST_F(Forks, ForkWithAKeeperIsRefused) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
   static int asked;

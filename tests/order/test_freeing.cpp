@@ -10,8 +10,8 @@ namespace {
 
 class Freeing : public Capturing {};
 
-// Memory as others free it, who know of no stream: nothing of it ends in a capture that is seen,
-// and elsewhere the thread may free.
+// Memory freed by code without a stream: nothing of it ends in a capture that libcai sees, and
+// elsewhere the thread may free.
 TEST_F(Freeing, DoesNotTakePlaceInACaptureThatIsSeen) {
   for (const int mode : {global, thread_local_mode, relaxed}) {
     for (const bool seen : {true, false}) {
@@ -50,7 +50,7 @@ TEST_F(Freeing, ByOneselfSparesCaptures) {
     allocate();
     begin_capture(on, mode);
     EXPECT_EQ(cai_spare_captures(on, none, nullptr), 0);
-    EXPECT_EQ(cai_spare_captures(0, free, &freed), 1);  // it sees none
+    EXPECT_EQ(cai_spare_captures(0, free, &freed), 1);  // it sees no capture
     int kept = relaxed;
     MUST(gpu().cuThreadExchangeStreamCaptureMode(&kept));
     EXPECT_EQ(kept, global);  // the thread's own is back
@@ -63,7 +63,7 @@ TEST_F(Freeing, ByOneselfSparesCaptures) {
     EXPECT_EQ(cai_spare_captures(stream, free, &freed), 1);
     int calls = 0;
     const auto count_it = [](void *it) { ++*static_cast<int *>(it); };
-    // Without a current context, in which alone 1 and 2 would mean anything.
+    // Without a current context, which 1 and 2 need to have a meaning.
     std::thread([&] { EXPECT_EQ(cai_spare_captures(stream, count_it, &calls), 1); }).join();
     MUST(gpu().simcuda_fail("cuThreadExchangeStreamCaptureMode", 1, 999));
     EXPECT_EQ(cai_spare_captures(stream, count_it, &calls), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses that were kept in a context which has gone before they were drained: they are over, and
-// whoever would wait for them does not.
+// Uses that were kept in a context which was destroyed before they were drained: they are over, and
+// nothing waits for them.
 #include <functional>
 
 #include "owned.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 class Gone : public OnGpu {
  protected:
-  // A use on a stream of a device's primary context, which then goes with all that is in it.
+  // A use on a stream of a device's primary context, which is then destroyed with all in it.
   void leave_use_behind(const cai_array *array, int device) {
     const Primary primary(device);
     const std::uint64_t user = value(stream(non_blocking, primary.context));
@@ -81,7 +81,7 @@ TEST_F(Gone, NobodyWaitsForTheirUses) {
         cai_error error{};
         EXPECT_EQ(call(array, &error), CAI_OK) << error.message;
         EXPECT_EQ(test::calls("cuEventQuery"), 0U);
-        // The next context with the handle tells those who drain, too.
+        // The next context with the handle shows it to cai_drain(), too.
         const Primary next(device);
         array.release();
         EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_OK) << error.message;
@@ -91,7 +91,7 @@ TEST_F(Gone, NobodyWaitsForTheirUses) {
   }
 }
 
-// Nor does a capture ask whether they are pending.
+// Nor does a capture query whether they are pending.
 TEST_F(Gone, ACaptureDoesNotAskForTheirUses) {
   const std::uint64_t mine = value(stream());
   Owned array(memory(), CAI_STREAM_NONE);

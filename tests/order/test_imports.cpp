@@ -37,8 +37,8 @@ class Imports : public Capturing {
   }
 };
 
-// The one import publishes on another stream; whoever has the other one goes on on the stream that
-// both have said, and so does who has a dict of it.
+// One import publishes on another stream. Consumers of the other import continue on the stream that
+// both have named, and so do consumers of its dict.
 TEST_F(Imports, WhatOnePublishesComesAfterTheStreamThatBothSay) {
   enum Way { by_use, by_same_stream, by_dict, ways };
   for (int way = 0; way < ways; ++way) {
@@ -78,8 +78,8 @@ TEST_F(Imports, WhatOnePublishesComesAfterTheStreamThatBothSay) {
   }
 }
 
-// An exporter that was asked for stream 1 may have done nothing, where its work is on a blocking
-// stream. Whoever hears of 1 from the import's dict, or its tensor, works on another blocking one.
+// An exporter that was asked for stream 1 may have done nothing, if its work is on a blocking
+// stream. A consumer told 1 by the import's dict, or its tensor, works on another blocking one.
 TEST_F(Imports, OnStreamOneAreToldAfterBlockingStreams) {
   const Address data = memory();
   const std::uint64_t exporters = value(stream(0)), readers = value(stream(0));
@@ -172,15 +172,15 @@ TEST_F(Imports, TakeNoMoreThanTheyNeed) {
   gpu().simcuda_reset_counts();
   use(first, own, 1);
   EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
-  // For the view's stream, and for the one that the exporter has told.
+  // For the view's stream, and for the one that the exporter has named.
   EXPECT_EQ(begin_use({view}, consumer), CAI_OK);
   EXPECT_EQ(calls("cuEventRecord"), 2U);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
   EXPECT_EQ(end_use({view}, consumer), CAI_OK);
 }
 
-// What is kept with no array at hand is found as well: by the array's bytes, where the owner says
-// that it lies before it; else by all imports.
+// Uses kept without a known array are found, too: by the array's bytes if the owner says that an
+// array follows it; else by all imports.
 TEST_F(Imports, FindWhatTheOwnerAloneIsTold) {
   const Address data = memory(), elsewhere = memory();
   const std::uint64_t user = value(stream()), other = value(stream());
@@ -281,8 +281,8 @@ TEST_F(Imports, EndOutsideOfTheCaptureThatTheirStreamHasJoined) {
   EXPECT_FALSE(was_captured);
 }
 
-// What was queued where a view's dict says, and could not be recorded while that stream was being
-// captured, is waited for: the exporter does not know of it.
+// Work queued on the stream of a view's dict, which could not be recorded while that stream was
+// being captured, is waited for: the exporter does not know of it.
 TEST_F(Imports, EndAfterWhatAViewsDictHasTold) {
   const Address data = memory();
   const std::uint64_t own = value(stream()), target = value(stream());

@@ -135,10 +135,10 @@ TEST_F(Keepers, AreToldOfAllUses) {
   EXPECT_EQ(same_default.used, (Told{{1, CAI_ACCESS_WRITE}}));
 }
 
-// Those who come later in the capture hear of the use from the owner alone, however it was let go.
+// Later uses in the capture learn of this one only from the owner, however it was released.
 TEST_F(Keepers, AreToldInACapture) {
   enum Way { ended, released, abandoned, published, ways };
-  static auto *const keepers = new std::deque<Keeper>;  // which graphs let go of by and by
+  static auto *const keepers = new std::deque<Keeper>;  // which graphs release later
   for (int way = ended; way < ways; ++way) {
     Keeper &keeper = keepers->emplace_back();
     Array array(memory(), CAI_STREAM_NONE);
@@ -182,7 +182,7 @@ TEST_F(Keepers, AreToldInACapture) {
   }
 }
 
-// They hear nothing of what was pending before, and could tell nobody outside.
+// They are told nothing of what was pending before, and could tell no one outside.
 TEST_F(Keepers, OfAStreamInACaptureArePublishedOnThatAlone) {
   Keeper keeper;
   const std::uint64_t own = value(stream());
@@ -202,7 +202,7 @@ TEST_F(Keepers, OfAStreamInACaptureArePublishedOnThatAlone) {
   end_capture(own);
 }
 
-// The first failure is told, and all the others are ordered all the same.
+// The first failure is returned, and all the others are still ordered.
 TEST_F(Keepers, MayFail) {
   for (const bool writes_error : {true, false}) {
     Keeper bad;
@@ -241,7 +241,7 @@ TEST_F(Keepers, MayFail) {
   }
 }
 
-// Half of the functions keep nothing: the array's stream is ordered, and nobody is told.
+// Half of the functions keep nothing: the array's stream is ordered, and they are not called.
 TEST_F(Keepers, NeedBothFunctions) {
   const std::uint64_t own = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -267,8 +267,7 @@ TEST_F(Keepers, NeedBothFunctions) {
   }
 }
 
-// Their word on what is pending is asked for before a dict says a stream; none is said where they
-// may have uses.
+// They are asked what is pending before a dict names a stream; it names none if they may have uses.
 TEST_F(Keepers, AreAskedForADict) {
   Keeper keeper;
   const std::uint64_t own = value(stream());
@@ -289,7 +288,7 @@ TEST_F(Keepers, AreAskedForADict) {
   EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
 }
 
-// They may hold the memory back for uses of their own accord, whoever holds the array.
+// They may hold the memory for uses of their own accord, whatever holds the array.
 TEST_F(Keepers, AreToldOfAReleaseOnAStream) {
   Keeper keeper;
   int released = 0;
@@ -322,7 +321,7 @@ TEST_F(Keepers, AreToldOfAReleaseOnAStream) {
   EXPECT_EQ(released, 1);
 }
 
-// Those who have the array itself hear of the stream of a copy from the owner alone.
+// Consumers of the array itself learn of the stream of a copy only from the owner.
 TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
   Keeper keeper;
   Array array(memory(), CAI_STREAM_NONE);
@@ -340,7 +339,7 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
             }),
             0U);
 
-  // The array's own stream is news to nobody, but for what it waits for.
+  // The array's own stream is known to all, except for what it waits for.
   const std::uint64_t own = value(stream());
   Array streamed(memory(), CAI_STREAM_STREAM, own);
   of(keeper, streamed);
@@ -356,7 +355,7 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
   EXPECT_EQ(none, nullptr);
 }
 
-// What they kept by libcai's functions in an owner whose await_uses is their own, nobody would find
+// What they kept by libcai's functions in an owner whose await_uses is their own, no one would find
 // or free.
 TEST_F(Keepers, KeepNothingOfLibcaisInAnOwnerOfTheirs) {
   const std::uint64_t consumer = value(stream());

@@ -125,7 +125,7 @@ TEST_F(Locate, RegisteredMemory) {
   const Array on_device(device + 16, CAI_STREAM_NONE);
   where = located(on_device);
   EXPECT_EQ(where.device_pointer, device + 16);
-  // Where the two addresses differ, the host cannot use the device's.
+  // If the two addresses differ, the host cannot use the device's.
   const bool one_address = device == reinterpret_cast<std::uintptr_t>(bytes);
   EXPECT_EQ(where.flags, one_address ? static_cast<unsigned>(CAI_LOCATION_HOST_ACCESSIBLE) : 0U);
 

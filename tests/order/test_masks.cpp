@@ -59,8 +59,8 @@ class Masks : public Capturing {
   }
 };
 
-// Work on a masked import, of the elements or of the mask, of which others hear who have the one or
-// the other from its exporter.
+// Work on a masked import, of the elements or of the mask. Other consumers, which have one or the
+// other from its exporter, learn of it.
 TEST_F(Masks, OfImportsAreFoundByWhoHasThemAlone) {
   enum Way { by_publish, by_event, by_release, by_use, ways };
   for (int way = 0; way < ways; ++way) {
@@ -134,7 +134,7 @@ TEST_F(Masks, AreWrittenByWhoWritesTheArray) {
   }
 }
 
-// Where that cannot be, since the mask is read-only, or the array is read, readers do not wait.
+// If that is impossible, since the mask is read-only, or the array is read, readers do not wait.
 TEST_F(Masks, AreReadByWhoReadsTheArrayAndWhereTheyAreReadOnly) {
   for (const bool readonly : {false, true}) {
     SCOPED_TRACE(readonly);
@@ -151,7 +151,7 @@ TEST_F(Masks, AreReadByWhoReadsTheArrayAndWhereTheyAreReadOnly) {
   }
 }
 
-// No end will tell an exporter who knows of no stream, as of two arrays.
+// No end will tell an exporter that knows of no stream, for example with two arrays.
 TEST_F(Masks, OfAnImportThatSayNoneHaveNoSameStream) {
   const std::uint64_t said = value(stream());
   Pair pair = pair_of(said, none);
@@ -167,7 +167,7 @@ TEST_F(Masks, OfAnImportThatSayNoneHaveNoSameStream) {
   EXPECT_EQ(out, said);
 }
 
-// An owner who keeps uses is told, for those who use the mask alone.
+// An owner that keeps uses is told, for consumers of the mask alone.
 TEST_F(Masks, ThatSayNoneAreToldOfTheSameStream) {
   for (const bool is_kept : {false, true}) {
     SCOPED_TRACE(is_kept);
@@ -186,8 +186,8 @@ TEST_F(Masks, ThatSayNoneAreToldOfTheSameStream) {
   }
 }
 
-// Though the array's exporter frees in the order of the stream that a dict has said, the mask's
-// does not, who has said None.
+// The array's exporter frees in the order of the stream that a dict named, but the mask's does not,
+// as it said None.
 TEST_F(Masks, ThatSayNoneOutliveWhatDictsHaveTold) {
   enum View { of_mask, of_both, once_more, views };
   for (int of = 0; of < views; ++of) {
@@ -213,7 +213,7 @@ TEST_F(Masks, ThatSayNoneOutliveWhatDictsHaveTold) {
   }
 }
 
-// Others have the mask from its exporter, and go on on the stream that it has told.
+// Other consumers have the mask from its exporter, and continue on the stream that it named.
 TEST_F(Masks, OfImportsComeAfterTheStreamThatTheyHaveSaid) {
   for (const bool as_event : {false, true}) {
     SCOPED_TRACE(as_event);
@@ -245,8 +245,8 @@ TEST_F(Masks, ArePublishedOnStream1) {
             0U);
 }
 
-// A view comes back to the array's stream, which is not the mask's: who has the mask does not know
-// what is in order with that.
+// A view comes back to the array's stream, which is not the mask's: a consumer of the mask does not
+// know what is in order with the array's.
 TEST_F(Masks, OfAViewThatComesBackHaveAnotherStreamStill) {
   const std::uint64_t said = value(stream()), other = value(stream());
   Pair pair = pair_of(said, value(stream()));
@@ -263,7 +263,7 @@ TEST_F(Masks, OfAViewThatComesBackHaveAnotherStreamStill) {
             0U);
 }
 
-// A mask need not name its array's owner, who keeps its uses all the same.
+// A mask need not name its array's owner, which still keeps its uses.
 TEST_F(Masks, OfNoOwnerAreKeptByTheArrays) {
   const std::uint64_t user = value(stream()), of_mask = value(stream());
   Pair pair = pair_of(value(stream()), of_mask);

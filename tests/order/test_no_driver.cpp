@@ -158,7 +158,7 @@ TEST(Driver, StatusAndReason) {
   EXPECT_EQ(fake("fake_init_calls"), calls);
 }
 
-// Where there is no driver nothing can be pending: what needs no order works, and whatever was used
+// Without a driver nothing can be pending: calls that need no order work, and whatever was used
 // ends at once.
 TEST(Driver, NothingIsPending) {
   if (driver_in_the_way()) GTEST_SKIP() << "there is a driver";
@@ -223,7 +223,7 @@ TEST(Driver, NothingIsPending) {
   EXPECT_EQ(times, 2);
 }
 
-// A driver may want a context to be current for any stream, where none is.
+// A driver may require a current context for any stream, if none is current.
 TEST(Driver, WantsAContext) {
   ASSERT_EQ(which(), "good");
   const Array array(0x6600);
@@ -235,7 +235,7 @@ TEST(Driver, WantsAContext) {
 }
 
 #ifdef TEST_MEMORY
-// It starts, and has no GPU: what asks for one is told so, and pinned memory comes from the heap.
+// It loads, and has no GPU: calls that need one fail, and pinned memory comes from the heap.
 TEST(Driver, OfNoDevice) {
   ASSERT_EQ(which(), "good");
   cai_device device{};

@@ -23,7 +23,7 @@ class OpenUse : public Capturing {
   cai_status end() { return cai_use_end(&use, &error); }
   cai_status finish(bool wait) { return cai_use_finish(&use, wait, &error); }
 
-  // What a graph held goes on a thread of the driver's.
+  // What a graph held is released on a thread of the driver.
   static void drain_until_ended(const Owned &array) {
     while (!array.ended()) static_cast<void>(left_after_drain(1));
   }
@@ -146,7 +146,7 @@ TEST_F(OpenUse, BadAccessesAreNamed) {
 
 // ---- Captures -----------------------------------------------------------------------------------
 
-// What was queued before is not in the graph: the end waits for the capture's end, and keeps it.
+// Work queued before is not in the graph: the end waits for the capture's end, and keeps it.
 TEST_F(OpenUse, ACaptureThatBeginsInBetweenPutsTheEndOff) {
   const std::uint64_t producer = value(stream()), consumer = value(stream());
   const Owned none(memory(), CAI_STREAM_NONE), of_stream(memory(), CAI_STREAM_STREAM, producer);
@@ -264,7 +264,7 @@ TEST_F(OpenUse, TwoStreamsOfOneCaptureAreInOrder) {
   }
 }
 
-// The producer's own work there, too: what it publishes, what it reclaims, and what is let go of.
+// The producer's own work there, too: what it publishes, what it reclaims, and what is released.
 TEST_F(OpenUse, AProducersWorkInACaptureIsInOrder) {
   enum Way { published, published_before, reclaimed, released, abandoned, same_stream, ways };
   for (int way = 0; way < ways; ++way) {
@@ -324,7 +324,7 @@ TEST_F(OpenUse, AProducersWorkInACaptureIsInOrder) {
   }
 }
 
-// The array's own stream, where it is in that capture, waits for what is let go of, as at an end.
+// The array's own stream, if it is in that capture, waits for what is released, as at an end.
 TEST_F(OpenUse, TheArraysStreamWaitsInACaptureForWhatIsLetGoOf) {
   const std::uint64_t own = value(stream()), other = value(stream());
   Owned array(memory(), CAI_STREAM_STREAM, own);
@@ -344,7 +344,7 @@ TEST_F(OpenUse, TheArraysStreamWaitsInACaptureForWhatIsLetGoOf) {
   drain_until_ended(array);
 }
 
-// What earlier captures have left with the owner is forgotten by and by, and the newest is not.
+// What earlier captures have left with the owner is forgotten eventually, and the newest is not.
 TEST_F(OpenUse, ManyCapturesOfOneArray) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const Address to = memory();
@@ -422,8 +422,8 @@ TEST_F(OpenUse, OfABorrowedArrayOnStreamOne) {
   }
 }
 
-// An array that came with None is used on the others' stream: later users hear of it, and so does
-// the release.
+// An array that came with None is used on the others' stream: later users are told, and so is the
+// release.
 TEST_F(OpenUse, OfNoneOnTheOthersOwnStream) {
   const std::uint64_t producer = value(stream()), later = value(stream());
   Owned none(memory(), CAI_STREAM_NONE);
@@ -446,7 +446,7 @@ TEST_F(OpenUse, OfNoneOnTheOthersOwnStream) {
   EXPECT_FALSE(none.ended());
 }
 
-// An import's owner cannot be told of a stream that is to come.
+// An import's owner cannot be told of a future stream.
 TEST_F(OpenUse, OfAnImportedNoneOnTheOthersOwnStream) {
   const Owned none(memory(), CAI_STREAM_NONE), array(memory(), CAI_STREAM_STREAM, value(stream()));
   none->owner->flags |= CAI_OWNER_IMPORTED;
@@ -474,7 +474,7 @@ TEST_F(OpenUse, OfAnOwnerWithItsOwnUsedOn) {
   EXPECT_TRUE(array.ended());
 }
 
-// Without memory for one owner's use the others keep theirs; and the end can be tried again.
+// Without memory for one owner's use, the others keep theirs; and the end can be tried again.
 TEST_F(OpenUse, AnEndWithoutMemoryGoesOn) {
   const auto kept = [](const Owned &array) {
     std::int64_t left = 0;
@@ -503,7 +503,7 @@ TEST_F(OpenUse, AnEndWithoutMemoryGoesOn) {
   }
 }
 
-// What failed has said nothing of a thread.
+// A failed call has not named a thread.
 TEST_F(OpenUse, AFailedPublishIsOfNoThread) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   cai_array *view = nullptr;
@@ -517,7 +517,7 @@ TEST_F(OpenUse, AFailedPublishIsOfNoThread) {
 
 // ---- Memory that is freed on a stream -----------------------------------------------------------
 
-// Not while that is being captured: not by the last release, nor by an end that was put off.
+// Not while that is being captured: not by the last release, nor by an end that was deferred.
 TEST_F(OpenUse, MemoryIsNotFreedIntoACapture) {
   for (const std::uint64_t own : {value(stream()), std::uint64_t{2}}) {
     for (const bool is_used : {false, true}) {
@@ -638,8 +638,8 @@ TEST_F(OpenUse, FinishedInAnotherCaptureThanThatOfTheFork) {
   end_capture(consumer);
 }
 
-// Two threads have a stream 2 each: what one has taken into a capture is not the other's to join
-// back; nor is that of another context.
+// Two threads have a stream 2 each: one thread must not join back what the other has taken into a
+// capture; nor a stream of another context.
 TEST_F(OpenUse, AForkOfAStream2IsThatThreadsOwn) {
   const cai_use_options forks = access(CAI_ACCESS_READ, CAI_USE_FORK);
   const std::uint64_t producer = value(stream());
@@ -746,8 +746,8 @@ TEST_F(OpenUse, AbandonedIsOverOnceDrained) {
             0U);
 }
 
-// What was queued before a capture is not in the graph, which may go earlier; and nothing says when
-// it is complete but waiting for all.
+// Work queued before a capture is not in the graph, which may run earlier; and only waiting for
+// everything shows when it is complete.
 TEST_F(OpenUse, AbandonedInALateCaptureStaysUntilDrained) {
   const std::uint64_t consumer = value(stream());
   Owned array(memory(), CAI_STREAM_NONE);
@@ -764,7 +764,7 @@ TEST_F(OpenUse, AbandonedInALateCaptureStaysUntilDrained) {
   drain_until_ended(array);
 }
 
-// Of a stream that has gone no event can tell.
+// No event can cover a destroyed stream.
 TEST_F(OpenUse, AbandonedOnAStreamThatHasGoneStaysUntilDrained) {
   use_stale_streams();
   Handle gone = nullptr;

@@ -66,7 +66,7 @@ TEST_F(Options, None) {
   EXPECT_EQ(out, distrust ? 1U : 0U);
 }
 
-// What nobody can mean is refused by every call that it concerns, and named.
+// Every call that an invalid value concerns rejects it, and names it.
 TEST_F(Options, Bad) {
   Array array(memory(), CAI_STREAM_NONE);
   const std::uint64_t consumer = value(stream());
@@ -95,7 +95,7 @@ TEST_F(Options, Size) {
     cai_use_options options;
     unsigned char tail[64];
   };
-  // What lies beyond the size given is not looked at.
+  // What is beyond the given size is not read.
   for (const std::uint32_t size : {8U, 12U, 16U, 23U, 24U, 25U, 88U}) {
     SCOPED_TRACE(size);
     Larger larger{{size, CAI_ORDER_NONE, CAI_ACCESS_WRITE, 0, nullptr}, {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a binding with a garbage collector asks for: whether uses are kept; and uses of memory that
-// is reached by way of somebody else's view, or named by a default stream of another context.
+// is reached through a foreign view, or named by a default stream of another context.
 #include <atomic>
 
 #include "gpu.hpp"
@@ -81,7 +81,7 @@ TEST_F(Pending, UsesAreForgottenOnceTheyAreComplete) {
   EXPECT_TRUE(producer.ended);
 }
 
-// A use in order with the array's own stream is not kept, but pending all the same.
+// A use in order with the array's own stream is not kept, but still pending.
 TEST_F(Pending, AStreamThatUsesAreInOrderWithCounts) {
   const Address data = memory();
   const std::uint64_t own = value(stream());
@@ -126,7 +126,7 @@ TEST_F(Pending, DrainGoesOnWithWhatTheEndedHeld) {
   EXPECT_EQ(left, 0);
 }
 
-// Only what says that the context has gone says that nothing is pending any more.
+// Only an error that says that the context was destroyed means that nothing is pending any more.
 TEST_F(Pending, AFailureIsNoCompletion) {
   const std::uint64_t mine = value(stream());
   Producer producer(memory());
@@ -160,7 +160,7 @@ TEST_F(Pending, AFailureIsNoCompletion) {
   EXPECT_TRUE(producer.ended);
 }
 
-// Nor does a failure in passing end an array, and it is not the caller's.
+// Nor does a failure in another call end an array, and it is not that caller's.
 TEST_F(Pending, AFailureInPassingIsNoEnd) {
   const std::uint64_t mine = value(stream());
   const Address other_data = memory();
@@ -295,7 +295,7 @@ TEST_F(Pending, AViewOfAStrangersViewKeepsUsesAtTheRoot) {
   EXPECT_TRUE(root.ended);
 }
 
-// An array that comes with 1 means its memory's context, whichever is current for who says so.
+// An array that comes with 1 means its memory's context, whichever is current for the caller.
 TEST_F(Pending, PublishingOnTheLegacyStreamOfTheMemorysContext) {
   const Address data = memory(context1);
   const std::uint64_t theirs = value(stream(non_blocking, context1));

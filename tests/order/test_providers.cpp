@@ -34,7 +34,7 @@ class Providers : public OnGpu {
   ~Providers() override { first = second = nullptr; }
 };
 
-// So does a dict, to somebody who knows of no provider.
+// So does a dict, for a consumer that knows no provider.
 TEST_F(Providers, ADictSaysWhatTheySay) {
   const std::uint64_t own = value(stream(non_blocking));
   first = [&](const cai_array *, std::uint64_t *out) {
@@ -144,7 +144,7 @@ TEST_F(Providers, OfALaterHeaderAreRefused) {
   EXPECT_NE(std::string(error.message).find("reserved"), std::string::npos) << error.message;
 }
 
-// A 2 is that of the first thread that is told so: on another one it would be another stream.
+// A 2 is that of the first thread that is told it: on another one it would be another stream.
 TEST_F(Providers, SayTheirOwnThreadsStream) {
   const Owned array(memory(), CAI_STREAM_UNSTATED);
   first = [](const cai_array *, std::uint64_t *out) {

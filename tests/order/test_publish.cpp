@@ -53,7 +53,7 @@ TEST_F(Publish, SevenNineAndFifteenAsThree) {
               EXPECT_EQ(published->stream_kind, std::uint32_t{CAI_STREAM_STREAM});
               EXPECT_EQ(published->version, 3U);
               consume(published, consumer);
-              // The producer's own streams know nothing of the consumer, till they are told.
+              // The producer's own streams know nothing of the consumer until they are told.
               for (const std::uint64_t own : streams) {
                 EXPECT_EQ(cai_array_reclaim(published, own, CAI_ACCESS_WRITE, nullptr), CAI_OK);
               }
@@ -89,7 +89,7 @@ TEST_F(Publish, AViewOfAViewOnItsOwnStream) {
   EXPECT_EQ(all_calls(), 0U);
 }
 
-// Whoever has the original learns of work on the stream of a view that is gone.
+// A consumer of the original learns of work on the stream of a view that was released.
 TEST_F(Publish, ACopyOfWhatOthersHave) {
   Handle event = nullptr;
   MUST(gpu().cuEventCreate(&event, 2));
@@ -127,7 +127,7 @@ TEST_F(Publish, ACopyOfWhatOthersHave) {
   MUST(gpu().cuEventDestroy_v2(event));
 }
 
-// Work that was pending on another stream when a copy was published is news to whoever has the
+// Work that was pending on another stream when a copy was published is news to consumers of the
 // array or a view of it, although nobody had used it before.
 TEST_F(Publish, ACopyOfWhatOthersHaveAndNobodyUsed) {
   for (const bool of_view : {false, true}) {
@@ -154,7 +154,7 @@ TEST_F(Publish, ACopyOfWhatOthersHaveAndNobodyUsed) {
   }
 }
 
-// Who has the array does not hear of a copy's stream: a use on it is kept.
+// A consumer of the array is not told of a copy's stream: a use on it is kept.
 TEST_F(Publish, ACopyThatIsUsedOnItsOwnStream) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t target = value(stream());
@@ -255,7 +255,7 @@ TEST_F(Publish, AnEventForAnotherThread) {
             0U);
 }
 
-// Whoever has the array, and not the event, hears of the work on that stream all the same.
+// A consumer of the array, and not of the event, still learns of the work on that stream.
 TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t consumer = value(stream());
@@ -279,7 +279,7 @@ TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
             0U);
 }
 
-// Stream 2 is somebody's, and the owner can say whose.
+// Stream 2 is one thread's, and the owner can say whose.
 TEST_F(Publish, AThreadsOwnStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   const Published published(array, 2);
@@ -295,7 +295,7 @@ TEST_F(Publish, AThreadsOwnStream) {
   }).join();
 }
 
-// What the array's own stream knows, that of a copy does not.
+// A copy's stream does not come after what the array's own stream comes after.
 TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
   for (const std::uint32_t flags : {uint32_t{0}, uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
     const Producer producer(flags);
@@ -318,8 +318,8 @@ TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
   }
 }
 
-// Work that was sent to a thread's own stream by a dict can't be waited for on another thread; who
-// has the copy has its uses kept.
+// Work that a dict sent to a thread's own stream cannot be waited for on another thread. A consumer
+// of the copy has its uses kept.
 TEST_F(Publish, ACopyOnAThreadsOwnStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   const Published copy(array, 2);
@@ -427,7 +427,7 @@ TEST_F(Publish, AViewOfAViewThatGoes) {
             0U);
 }
 
-// Once a view has gone, so may its stream; and nobody waits for it any more.
+// Once a view was released, its stream may be destroyed; nothing waits for it any more.
 TEST_F(Publish, AStreamIsForgottenWithItsView) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   const std::uint64_t consumer = value(stream());
@@ -573,7 +573,7 @@ TEST_F(Publish, WhatIsNamedTwiceAndWhatIsEmpty) {
   }
 }
 
-// In a capture, of what is idle outside of it: nothing of that is pending, so nothing is kept.
+// In a capture, for an array that is idle outside of it: nothing is pending, so nothing is kept.
 TEST_F(Publish, InACaptureOfWhatIsIdleOutside) {
   const std::uint64_t idle = value(stream());
   const std::uint64_t target = value(stream());
@@ -604,7 +604,7 @@ TEST_F(Publish, NothingOfTheHosts) {
   EXPECT_EQ(none, nullptr);
 }
 
-// A borrowed array has nobody to say whose stream 2 it comes with: the view's own owner does.
+// A borrowed array has no owner to say whose stream 2 it comes with: the view's own owner does.
 TEST_F(Publish, ABorrowedArrayOnAThreadsStream) {
   Array array(memory(), CAI_STREAM_NONE);
   const Published view(&array.array, 2);
@@ -618,7 +618,7 @@ TEST_F(Publish, ABorrowedArrayOnAThreadsStream) {
   }).join();
 }
 
-// An owner that is too short to say who keeps its uses: the view holds it all the same.
+// An owner that is too short to say who keeps its uses: the view still holds it.
 TEST_F(Publish, OfAnOldProducer) {
   Producer old(0, 24);
   const std::uint64_t own = value(stream());

@@ -164,7 +164,7 @@ TEST_F(PublishADict, CannotSayNoneOfWhatIsInUse) {
   EXPECT_EQ(write(Published::event(view, target)), CAI_ERR_EXPORT);
 }
 
-// Who is given the dict may use the mask alone, and is told of its stream alone.
+// A consumer of the dict may use the mask alone, and is told only of the mask's stream.
 TEST_F(PublishADict, OfAMaskThatIsUsedAlone) {
   const std::uint64_t of_mask = value(stream()), target = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -182,7 +182,7 @@ TEST_F(PublishADict, OfAMaskThatIsUsedAlone) {
             0U);
 }
 
-// Two imports of one exporter's memory have owners of their own, who find what the other keeps.
+// Two imports of one exporter's memory have owners of their own, which find what the other keeps.
 TEST_F(PublishADict, OfAnImportThatIsNotTheOnlyOne) {
   enum Way { by_dict_of_a_view, by_dict, published, as_an_event, captured, let_go, ways };
   for (int way = 0; way < ways; ++way) {
@@ -238,7 +238,7 @@ TEST_F(PublishADict, OfAnImportThatIsNotTheOnlyOne) {
               }),
               0U);
     second.release();
-    // What a graph held goes on a thread of the driver's.
+    // What a graph held is released on a thread of the driver.
     while (!second.ended()) static_cast<void>(left_after_drain(1));
   }
 }

@@ -74,13 +74,13 @@ TEST_F(Releases, AreAtOnceWithNothingPending) {
   std::int64_t nothing = -1;
   EXPECT_EQ(cai_drain(1, &nothing, nullptr), CAI_OK);
   EXPECT_EQ(nothing, left_before_);
-  if (left_before_ == 0) {  // but for a look whether the stream that it is freed on is captured
+  if (left_before_ == 0) {  // except for a query whether the stream that it is freed on is captured
     EXPECT_EQ(calls("cuStreamGetCaptureInfo"), 1U);
     EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent") + calls("cuEventQuery"), 0U);
   }
 }
 
-// What is in order with the array's stream takes one event, however often it was used.
+// Work in order with the array's stream takes one event, however often it was used.
 TEST_F(Releases, WaitForTheArraysStream) {
   const std::uint64_t own = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -229,7 +229,7 @@ TEST_F(Releases, OnAStreamMayFail) {
   EXPECT_EQ(old.holders(), 1);
 }
 
-// What may become of memory once a use has ended, was reclaimed, or released: the header's word.
+// What may happen to memory once a use has ended, was reclaimed, or released, as the header says.
 TEST_F(Releases, MemoryMayGoInAnyOrder) {
   const std::uint64_t own = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -323,7 +323,7 @@ TEST_F(Releases, MemoryMayGoInTheOrderOfItsStream) {
             0U);
 }
 
-// The same default stream by its value, of another context: this one's stream is not in order.
+// The same value of a default stream, in another context: this stream is not in order.
 TEST_F(Releases, WaitForUsesOnADefaultStreamOfAnotherContext) {
   Owned array(memory(context1), CAI_STREAM_STREAM, 1);
   const Gate gate(1);
@@ -332,8 +332,7 @@ TEST_F(Releases, WaitForUsesOnADefaultStreamOfAnotherContext) {
   EXPECT_FALSE(array.ended());
 }
 
-// What an end runs is anybody's code.
-// What one end sets free is drained as well.
+// An end may run any code. What one end releases is drained, too.
 TEST_F(Releases, OfWhatAnEndLetsGo) {
   Owned inner(memory(), CAI_STREAM_NONE);
   Owned outer(memory(), CAI_STREAM_NONE, 0, [&] { inner.release(); });
@@ -362,8 +361,8 @@ TEST_F(Releases, AfterALookThatFailed) {
   EXPECT_TRUE(array.ended());
 }
 
-// Work in a context that the driver says is dead, or broken for good, never ends: an array that
-// waited for it ends, and who asked is told. What says nothing of that leaves the array waiting.
+// Work in a context that the driver says is destroyed, or unusable, never ends: an array that
+// waited for it ends, and the caller is told. Other errors leave the array waiting.
 TEST_F(Releases, AfterAnEventThatFails) {
   struct Case {
     int status;
@@ -399,7 +398,7 @@ TEST_F(Releases, AfterAnEventThatFails) {
   }
 }
 
-// Where no event can be recorded, nothing says when the work is complete but the host that waits.
+// If no event can be recorded, only the waiting host knows when the work is complete.
 TEST_F(Releases, AfterARecordThatFailed) {
   const std::uint64_t producer = value(stream());
   for (const char *const name : {"cuEventRecord", "cuStreamGetCaptureInfo"}) {
@@ -417,7 +416,7 @@ TEST_F(Releases, AfterARecordThatFailed) {
   }
 }
 
-// A reset takes with it what no event told of.
+// A reset ends what no event covered.
 TEST_F(Releases, AfterARecordThatFailedAndAReset) {
   Handle primary = nullptr;
   MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
@@ -439,8 +438,8 @@ TEST_F(Releases, AfterARecordThatFailedAndAReset) {
   while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
 }
 
-// The host cannot wait for a context, which is told; or hears that it has gone, and all that was in
-// it.
+// The host cannot wait for a context, and reports that; or learns that it was destroyed, with all
+// that was in it.
 TEST_F(Releases, AfterAContextThatCannotBeWaitedFor) {
   struct Case {
     int status;
@@ -486,7 +485,7 @@ TEST_F(Releases, AfterAContextThatCannotBeWaitedFor) {
   }
 }
 
-// Of an owner that is held, the same is asked by cai_owner_pending().
+// For an owner that has references, cai_owner_pending() asks the same.
 TEST_F(Releases, OfAnOwnerWhoseContextCannotBeWaitedFor) {
   const std::uint64_t on = value(stream());
   const Owned array(memory(), CAI_STREAM_STREAM, on);
@@ -503,7 +502,7 @@ TEST_F(Releases, OfAnOwnerWhoseContextCannotBeWaitedFor) {
   EXPECT_EQ(pending, 0);
 }
 
-// A stream that is none: whatever was said to be on it, the host finds out by waiting for all.
+// An invalid stream: whatever was said to be on it, the host finds out by waiting for all.
 TEST_F(Releases, OfAUseOnWhatIsNoPointer) {
   for (const std::uint64_t on : {std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     Owned array(memory(), CAI_STREAM_STREAM, on);
@@ -551,7 +550,7 @@ TEST_F(Releases, OfAUseOnAnotherStreamThanTheMemorysIsFreedOn) {
 }
 
 // A mask has work of its own, though the elements have none; and another thread's stream cannot be
-// asked whether it is in a capture.
+// queried for a capture.
 TEST_F(Releases, OnAStreamOfWhatHasParts) {
   const std::uint64_t consumer = value(stream());
   Array nothing(0, CAI_STREAM_STREAM, value(stream()));
@@ -593,7 +592,7 @@ TEST_F(Releases, OnAStreamOfWhatHasParts) {
   EXPECT_TRUE(theirs->ended());
 }
 
-// The driver served the parent, and nothing is pending in its child: what is let go of ends.
+// The driver served the parent, and nothing is pending in its child: what is released ends.
 TEST_F(Releases, InAForkedChild) {
   const std::uint64_t on = value(stream());
   Owned used(memory(), CAI_STREAM_NONE);
@@ -688,8 +687,7 @@ TEST_F(Releases, AfterACaptureThatCouldNotBeAskedFor) {
   }
 }
 
-// Without memory to put the end off by, the host waits; where it must not, the array stays for
-// ever.
+// Without memory to defer the end, the host waits; where it must not, the array stays forever.
 TEST_F(Releases, WithoutMemory) {
   for (const std::uint32_t flags : {uint32_t{0}, uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
     for (const bool captures : {false, true}) {

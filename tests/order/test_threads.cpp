@@ -17,8 +17,7 @@
 namespace test::threads_tests {
 namespace {
 
-// The kernel's id of a thread that has ended may be the next one's: the time at which it began
-// tells the two apart.
+// The kernel may reuse the id of a thread that has ended: the start time distinguishes the two.
 TEST(ThreadIds, DoNotRecur) {
   constexpr unsigned bits = 22;
   const std::uint64_t first = cai_this_thread();
@@ -62,7 +61,7 @@ TEST_F(Threads, EndUsesOfOneStream) {
             0U);
 }
 
-// Each on a stream of its own, and on one that they share; then somebody writes.
+// Each on a stream of its own, and on one that they share; then a write comes.
 TEST_F(Threads, ReadWhatSomebodyWritesLater) {
   constexpr int rounds = 50;
   const cai_use_options read = access(CAI_ACCESS_READ);

@@ -115,7 +115,7 @@ TEST_F(Trace, Edges) {
               "array 2: the owner after " + c_ + nobody});
 }
 
-// What needs no driver says so as well, and calls none for that.
+// Calls that need no driver are traced, too, without calling it.
 TEST_F(Trace, OwnStream) {
   const Owned owned(memory(), CAI_STREAM_STREAM, consumer_);
   const std::string what =
@@ -175,7 +175,7 @@ TEST_F(Trace, KeptUses) {
          [&] { MUST(cai_drain(1, nullptr, nullptr)); });
 }
 
-// What an earlier wait, or another one of the same call, has seen to.
+// Edges that an earlier wait, or another one of the same call, covers.
 TEST_F(Trace, Covered) {
   Owned owned(memory(), CAI_STREAM_STREAM, producer_);
   const std::string array = named("array 0", *owned.get());
@@ -289,7 +289,7 @@ TEST_F(Trace, Graph) {
   end_capture(producer_);
 }
 
-// An event that the array comes with; an owner that hears of what a dict says.
+// An event that the array comes with; an owner that is told of what a dict says.
 TEST_F(Trace, EventsAndDicts) {
   Owned owned(memory(), CAI_STREAM_STREAM, producer_);
   const std::string alone = named("array", *owned.get());
@@ -338,7 +338,7 @@ TEST_F(Trace, Masks) {
               "array 0: the owner after " + c_ + ": not kept (nobody keeps uses of the array)"});
 }
 
-// Of an owner that is not libcai's, no more than its address is known when a use ends.
+// For an owner that is not libcai's, only its address is known when a use ends.
 TEST_F(Trace, AnOwnerOfAProducers) {
   const Producer producer;
   Array array(memory(), CAI_STREAM_STREAM, producer_);
@@ -364,7 +364,7 @@ TEST_F(Trace, ThePerThreadStream) {
               "array 0: the owner after per-thread: not kept (nobody keeps uses of the array)"});
 }
 
-// What is published, with what it waits for; and what needs no wait.
+// Published work, with what it waits for; and what needs no wait.
 TEST_F(Trace, Publishing) {
   const Owned owned(memory(), CAI_STREAM_STREAM, producer_);
   const std::string alone = named("array", *owned.get());
@@ -416,7 +416,7 @@ TEST_F(Trace, Releasing) {
   release(second, "no stream after " + c_ + ": left out (the array came with None)");
 }
 
-// The one stream of several arrays; of it there is none yet when they are looked at.
+// The one stream of several arrays, which is not known yet when they are looked at.
 TEST_F(Trace, SameStream) {
   Array array(memory(), CAI_STREAM_STREAM, producer_);
   Array none(memory(), CAI_STREAM_NONE);
@@ -491,7 +491,7 @@ TEST_F(Trace, AColumn) {
   column.array.release(&column.array);
 }
 
-// Lines of several threads stay whole, and each says whose it is.
+// Lines of several threads stay whole, and each names its thread.
 TEST_F(Trace, Threads) {
   constexpr int threads = 4, uses = 100;
   Array array(memory(), CAI_STREAM_STREAM, producer_);

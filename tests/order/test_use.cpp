@@ -455,7 +455,7 @@ TEST_F(Use, SameStream) {
   expect({}, 0, false);
   expect({&stated}, 0, false);
   expect({&of_stream, &stated, &of_stream, &masked}, producer, false);
-  // Of 1 and 2 the driver says whose they are.
+  // The driver says which context 1 and 2 are of.
   expect({&legacy}, 1, true);
   expect({&legacy, &unstated}, 1, true);
   expect({&legacy, &legacy_too}, 1, true);
@@ -483,7 +483,7 @@ TEST_F(Use, OfNoDeviceOfCudas) {
   cai_array_release(owned);
 }
 
-// Of an array that came with None, nobody is told where it has no owner.
+// An array that came with None and has no owner: no one is told.
 TEST_F(Use, SameStreamOfABorrowedNone) {
   Array legacy(memory(), CAI_STREAM_STREAM, 1);
   Array none(memory(), CAI_STREAM_NONE);
@@ -518,8 +518,8 @@ TEST_F(Use, ManyThreads) {
   for (std::thread &thread : threads) thread.join();
 }
 
-// What is no stream is named, with its array: a producer's that has gone before the second of two
-// arrays, on whose memory uses are kept, and values that never were a handle.
+// An invalid stream is named, with its array: a producer's stream that was destroyed before the
+// second of two arrays, whose memory has kept uses; and values that never were a handle.
 TEST_F(Use, FailuresNameTheStreamAndItsArray) {
   use_stale_streams();
   Handle ended = nullptr;

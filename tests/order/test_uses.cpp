@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses that owners keep: whoever comes later waits for those that it conflicts with, and for no
-// other.
+// Uses that owners keep: a later use waits for those that it conflicts with, and for no other.
 #include <thread>
 
 #include "owned.hpp"
@@ -97,8 +96,8 @@ TEST_F(Uses, OfAnEvent) {
   MUST(gpu().cuEventDestroy_v2(event));
 }
 
-// Uses that the array's stream waits for need no other order; but one among them that it was never
-// told of does, whichever came first.
+// Uses that the array's stream waits for need no other order. But a use among them that it was
+// never told of does, whichever came first.
 TEST_F(Uses, ThatTheStreamWaitsForAndNot) {
   for (const bool told_first : {true, false}) {
     const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
@@ -116,7 +115,7 @@ TEST_F(Uses, ThatTheStreamWaitsForAndNot) {
   }
 }
 
-// A thread's own stream means nothing to another one: it can neither begin a use there, nor end
+// A thread's own stream means nothing on another one: it can neither begin a use there, nor end
 // one.
 TEST_F(Uses, OfAnotherThreadsStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, 2);
@@ -173,7 +172,7 @@ TEST_F(Uses, OfAProducerThatReclaims) {
               EXPECT_EQ(cai_array_reclaim(&array.array, own, write, nullptr), CAI_OK);
               EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
               fill(array.array.data, 2, own);
-              // The array's stream has waited by now, so whoever waits for that has, too.
+              // The array's stream has waited by now, so a stream that waits for it has, too.
               EXPECT_EQ(begin(&array.array, value(stream()), write), 1U);
             }),
             0U);
@@ -242,7 +241,7 @@ TEST_F(Uses, OfMasks) {
   EXPECT_EQ(begin(owned->mask, value(stream()), read_only), 1U);  // it was used as a whole
 }
 
-// The newest use of a stream stands for all the older ones.
+// The newest use of a stream replaces all the older ones.
 TEST_F(Uses, OfOneStreamAreOne) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t a = value(stream());
@@ -294,7 +293,7 @@ TEST_F(Uses, OfManyStreams) {
     EXPECT_EQ(begin(array, value(stream()), write), many);
   }
   finish();
-  // What is complete is forgotten by and by, so that the number does not grow for ever.
+  // Completed uses are forgotten eventually, so that their number does not grow forever.
   for (int round = 0; round < 5; ++round) {
     read_on_many();
     finish();
@@ -404,7 +403,7 @@ TEST_F(Uses, AreNoOrderThatOneStreamHas) {
   EXPECT_EQ(error.index, 0);
 }
 
-// Where arrays of one owner come with different streams, none of those is in order with all uses.
+// If arrays of one owner come with different streams, none of those is in order with all uses.
 TEST_F(Uses, AreNoOrderThatAnotherStreamHas) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   const Published published(array, value(stream()));

@@ -21,7 +21,7 @@ SEEDS = 300
 SECONDS = 120
 ROW = re.compile(r"^(\S.*?)  +(\d \+ \d)  (\d \+ \d)  ", re.MULTILINE)
 RACE = "simcuda: race:"
-# Of these nothing is to be seen: nothing is pending, and no use is kept.
+# These show nothing: nothing is pending, and no use is kept.
 NEEDLESS = {("none", 1), ("graph", 1), ("graph", 2)}
 
 
@@ -73,7 +73,7 @@ def check_seeds(tap, sources, built):
 
 
 def counts_of(source):
-    """What the program is to print, which its third line says."""
+    """The output that the program must print, from its third line."""
     return source.read_text().splitlines()[2].removeprefix("// ") + "\n"
 
 

@@ -19,8 +19,8 @@ from helpers import LIMIT, ROOT
 
 import libcai
 
-# What Cargo and maturin are told: as tools/test tells them, so that they find what it has built,
-# and for which Python.
+# The settings of Cargo and maturin: those of tools/test, so that they find what it has built, and
+# for which Python.
 CARGO_TARGET = ROOT / "bindings/rust/target"
 CARGO = {
     "CARGO_TARGET_DIR": str(CARGO_TARGET),
@@ -67,7 +67,7 @@ def run_command(*command, folder=None, **environment):
 
 
 def config(*questions):
-    """What the installed package tells compilers: config("--cflags", "--libs")."""
+    """The flags that the installed package gives compilers: config("--cflags", "--libs")."""
     return run_command(sys.executable, "-m", "libcai", "config", *questions).split()
 
 

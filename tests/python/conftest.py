@@ -18,7 +18,7 @@ from simulation import schedule, simulated  # noqa: E402, F401
 
 
 def pytest_collection_finish():
-    """What is there before the first test is not looked at each time that a test collects."""
+    """Objects from before the first test are not examined each time that a test collects."""
     gc.collect()
     gc.freeze()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program in C that embeds Python: its threads share arrays that Python owns, and let go of them
+/* A program in C that embeds Python: its threads share arrays that Python owns, and release them
  * with the GIL and without it, while Python runs. Exits 0 if each exporter has ended once. */
 #include <cai/python.h>
 #include <pthread.h>
@@ -118,7 +118,7 @@ int main(void) {
   }
   for (int i = 0; i < THREADS; ++i)
     must(pthread_create(&threads[i], NULL, share, NULL) == 0, "no thread");
-  /* What was let go of is ended while Python runs, and when it is asked to. */
+  /* What was released ends while Python runs, and when it is asked to. */
   must(PyRun_SimpleString("for i in range(200000):\n    if i % 1000 == 0: libcai.drain()\n") == 0,
        "Python failed");
   state = PyEval_SaveThread();

@@ -92,7 +92,7 @@ class Stream:
 
 
 class Exporter:
-    """A foreign array, by its dict alone; `release` is told when it goes."""
+    """A foreign array, by its dict alone; `release` is called when it ends."""
 
     def __init__(self, like, release):
         self.__cuda_array_interface__ = {
@@ -109,7 +109,7 @@ class Exporter:
 
 
 class Play:
-    """What the stage calls, by the names of its table."""
+    """The functions that the stage calls, by the names of its table."""
 
     def __init__(self, how):
         self.stream = Stream if how == "objects" else int
@@ -173,7 +173,7 @@ class Play:
         del block, cycle
         before = host_waits()
         gc.collect()
-        # For the exporter's sake, who may have been garbage, too.
+        # For the exporter, which may have been garbage, too.
         assert host_waits() > before or not self.has_end[number], "the host has not waited"
 
     def same_stream(self, array, stream):
@@ -214,7 +214,7 @@ def told(function):
 
 
 def fail_at_once(unraisable):
-    """What the collector's calls raise, nobody else is told."""
+    """Exceptions of the collector's calls go nowhere else."""
     sys.__unraisablehook__(unraisable)
     os._exit(1)
 

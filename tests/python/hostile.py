@@ -179,7 +179,7 @@ class Counted:
 
 
 def lying(*names):
-    """A class decorator: these methods lie."""
+    """A class decorator: these methods return wrong values."""
 
     def decorate(cls):
         for name in names:
@@ -299,7 +299,7 @@ def by_cffi(exporter, strict):
 
 
 def by_use(exporter, strict):
-    """Of the host's arrays: a GPU's would want a driver."""
+    """For host arrays: a GPU's would need a driver."""
     if strict or isinstance(exporter, CudaExporter):
         return by_asarray(exporter, strict)
     with libcai.use(exporter, stream=1, access="read"):
@@ -397,7 +397,7 @@ def clean_up():
 
 
 def play_many(first, count, play=play, clean_up=clean_up, left=lambda: alive):
-    """Plays cases, and says on the descriptor HOSTILE_AT which one, for who asks when it dies."""
+    """Plays cases, and writes each number to the descriptor HOSTILE_AT, for the parent."""
     faulthandler.enable()
     gc.freeze()  # what has been imported is not looked at again and again
     warnings.simplefilter("ignore")

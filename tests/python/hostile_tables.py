@@ -6,7 +6,7 @@ usage: hostile_tables.py FIRST COUNT | hostile_tables.py NUMBER
 
 The pointers are good, or NULL; the memory is the host's. What an array says is taken as
 `cai_array_validate` judges it, which tests/fuzz judges; the array has its facts, or one of libcai's
-errors is raised; and each holder and each tensor is let go of exactly once, by whom it is to be.
+errors is raised; and each reference and each tensor is released exactly once, by its owner.
 """
 
 import ctypes
@@ -41,7 +41,7 @@ TYPES = ((2, 32), (0, 8), (0, 64), (1, 16), (6, 8), (5, 64))  # of tensors: code
 
 
 class Case:
-    """What one case is made of; it lives as long as the arrays of it."""
+    """The objects of one case, which live as long as its arrays."""
 
     def __init__(self, number):
         self.random = random.Random(number)
@@ -232,7 +232,7 @@ def is_valid(array):
 
 
 def taken(read, *classes):
-    """The facts of the array that is read, or None; or what is none of libcai's errors."""
+    """The facts of the array that is read, or None; or an exception that is none of libcai's."""
     try:
         array = read()
     except (libcai.Error, *classes):

@@ -4,7 +4,7 @@
 usage: judging.py FIRST COUNT    judges so many dicts, numbered from FIRST on
        judging.py NUMBER         shows one of them, and what is said of it
 
-A number is a dict for ever, as long as this file stays as it is.
+A number stands for the same dict as long as this file does not change.
 """
 
 import random
@@ -90,7 +90,7 @@ class Maker:
         return tuple(self.extent() for _ in range(self.random.randint(0, most)))
 
     def itemsize(self, typestr):
-        """Of what may be odd by now, too."""
+        """Of a typestr that may be odd by now, too."""
         typestr = typestr if isinstance(typestr, str) else ""
         digits = "".join(c for c in typestr.split("[")[0] if c in string.digits)
         return int(digits or 1) * (4 if "U" in typestr else 1)
@@ -301,7 +301,7 @@ class Maker:
             made[entry] = self.odd_int(7)
 
     def value(self):
-        """What the attribute returns."""
+        """The value of the attribute."""
         made = self.interface()
         if self.chance(0.12):
             made["mask"] = self.mask(self.lawful(made["shape"]))

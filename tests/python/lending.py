@@ -13,7 +13,7 @@ SIZE = 1 << 20  # so large that what is freed is unmapped
 
 
 class Exporter:
-    """Somebody's class, whose dict is an array's."""
+    """A foreign class, whose dict is an array's."""
 
     def __init__(self, array):
         self.array = array
@@ -25,7 +25,7 @@ def found(memory):
     return Memory.find(memory.address + 5)[0]
 
 
-# Of memory or an array: each gives what lies in the memory, and holds it.
+# Of memory or an array: each exports the memory's contents, and holds it.
 BUFFERS_OF_MEMORY = {
     "buffer": lambda memory: memoryview(memory),
     "frombuffer": lambda memory: np.frombuffer(memory, "u1"),
@@ -51,7 +51,7 @@ HOST_DICTS = {
 
 
 class Holder:
-    """What has an array's own dict, and holds it."""
+    """An object with an array's own dict, which holds the array."""
 
     def __init__(self, array):
         self.array = array

@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
-# Where the texts are silent, or a mode is to forgive.
+# Where the texts say nothing, or a mode must be lenient.
 CHOICES = {
     "dict subclass": Choice(False, True, "the text says dict; whose dict it is changes nothing"),
     "mapping": Choice(False, True, "versions 0 and 1 of the text said dictionary-like"),
@@ -145,7 +145,7 @@ class Judge:
         self.need(strict if self.strict else lenient)
 
     def part(self, entry, function, *arguments):
-        """What `function` makes of an entry, or None, if it is at fault."""
+        """The result of `function` for an entry, or None if the entry is at fault."""
         self.entry = entry
         try:
             return function(self.dict.get(entry, MISSING), *arguments)
@@ -381,7 +381,7 @@ class Judge:
 
     def stream(self, value, version):
         if value is MISSING or value is None:
-            # These versions have no such entry: a None says no more than its absence.
+            # These versions have no such entry: a None means no more than its absence.
             unstated = version is not None and version < 3
             self.facts.update(stream=None, stream_kind="unstated" if unstated else "none")
             return

@@ -110,7 +110,7 @@ memory = given.memory
 x = libcai.asarray(given)
 """
 
-# Arrays of one memory, whose exporters tell when they go; the collector comes when it is called.
+# Arrays of one memory, whose exporters report their end; the collector runs when it is called.
 WATCHED = """
 import gc
 gone = []

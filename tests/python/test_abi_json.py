@@ -80,7 +80,7 @@ def test_it_needs_nothing_else():
         callables += [member for struct in header["structs"] for member in struct["members"]]
         used = [it.get("type", it.get("result")) for it in callables]
         used += [argument["type"] for it in callables for argument in it.get("arguments", ())]
-        # What begins the spelling, or stands behind a parenthesis or a comma.
+        # The beginning of the spelling, or what follows a parenthesis or a comma.
         words = {
             w for text in used for w in re.findall(r"(?:^|[(,] ?)(?:const )?(\w+)(?= |$)", text)
         }

@@ -36,7 +36,7 @@ class Plain:
 
 
 class Answering:
-    """Gives whatever it was told to."""
+    """Returns whatever it was given."""
 
     def __init__(self, answer):
         self.answer = answer

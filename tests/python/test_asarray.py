@@ -152,6 +152,6 @@ def test_version_and_names():
     for name in libcai.__all__:
         assert getattr(libcai, name) is not None
     assert set(libcai.__all__) <= set(dir(libcai))
-    assert not set(libcai.__all__) & set(dir(builtins))  # `import *` hides none
+    assert not set(libcai.__all__) & set(dir(builtins))  # `import *` hides no built-in name
     with pytest.raises(AttributeError):
         libcai.nothing  # noqa: B018

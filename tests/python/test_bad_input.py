@@ -169,7 +169,7 @@ def test_numpy_s_masked_arrays_leave_their_mask_out(read):
 
 
 class Tensor(Cuda):
-    """In the place of PyTorch's, whose dict says nothing of these."""
+    """In the place of PyTorch's types, whose dict cannot express these."""
 
     __module__ = "torch"
     requires_grad = conjugated = negated = False
@@ -303,7 +303,7 @@ def test_keys_that_compare_with_code(read):
 
 
 def test_keys_that_read_another_array_while_they_are_compared(read):
-    """What one read looks up next is no affair of another's."""
+    """The look-up of one read must not affect another read."""
 
     class Key(str):
         def __hash__(self):
@@ -403,7 +403,7 @@ def test_nested_descr(read):
 
 
 class NoCuda:
-    """None in the place of an attribute says that there is none."""
+    """None in the place of an attribute means that there is none."""
 
     __cuda_array_interface__ = None
 

@@ -104,7 +104,7 @@ class Owner:
 
 
 def exporter():
-    """An exporter on the host, and a weak reference that says when it has gone."""
+    """An exporter on the host, and a weak reference that shows when it has ended."""
     array = ones()
     made = Host(array.__array_interface__)
     made.array, made.owner = array, Owner()
@@ -303,7 +303,7 @@ WRONG_SECONDS = [3, None, producer(strides=[16]), Dying()]
 
 
 def first_is_let_go_of(bridges, function, second):
-    """Whoever holds the first argument is as before once the second was refused."""
+    """The first argument has as many references as before once the second was rejected."""
     first, seen = exporter()
     taken = libcai.asarray(first)
     rest = [ones()] if function == "elements" else []
@@ -340,7 +340,7 @@ def test_overloads(bridges):
 
 @wrong
 def test_what_is_wrong_with_an_array_is_said(bridges, wrong):
-    """Of the first overload whose other arguments fit, if that is the one that cannot take it."""
+    """The exception of the first overload whose other arguments fit."""
     make, kind, message = wrong
     with pytest.raises(kind, match=message):
         bridges.which(make(), ones())
@@ -425,7 +425,7 @@ def test_the_exporter_lives_during_the_call(bridges):
 
 
 def test_an_exporter_that_changes_during_the_call(bridges):
-    """What it has described stays as it was."""
+    """The array that it has described stays as it was."""
     given, change = changing()
     assert bridges.during(given, change) == 6
 

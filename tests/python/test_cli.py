@@ -259,7 +259,7 @@ def test_without_simcuda(arguments, beginning):
 
 
 def test_the_package_brings_no_driver():
-    """Importing all of the package loads none, and the package has none."""
+    """Importing all of the package loads no driver, and the package contains none."""
     code = "import libcai, libcai.cffi, libcai._core, libcai.testing\n" + (
         "assert 'libcuda' not in open('/proc/self/maps').read()"
     )
@@ -499,7 +499,7 @@ def on_terminals(*arguments, **environment):
 
 
 def read_until(terminal, text=None):
-    """What is written to a terminal, up to a text or to its end."""
+    """The output on a terminal, up to a text or to its end."""
     found = b""
     while text is None or text not in found:
         try:

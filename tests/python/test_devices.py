@@ -38,7 +38,7 @@ def test_a_device_is_a_pair():
         (Device(2, 1), "gpu:1"),
         (Device(2, None), "gpu"),
         (Device(1, None), "cpu"),
-        (Device(1, 3), "cpu:3"),  # of somebody who counts CPUs
+        (Device(1, 3), "cpu:3"),  # from a framework that counts CPUs
         (Device(3, 0), "cuda_host:0"),
         (Device(13, 2), "cuda_managed:2"),
         (Device(10, 1), "rocm:1"),

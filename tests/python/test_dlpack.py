@@ -293,7 +293,7 @@ def test_what_exporters_are_asked():
         named = ("stream", stream, {"stream": stream})
         assert asked(partial(libcai.from_dlpack, stream=stream)) == named
     assert asked(lambda gpu: libcai.from_dlpack(gpu, stream=-1)) == nobody
-    # Where nobody is to wait, nobody is made to.
+    # If no order was asked for, nothing waits.
     assert asked(used(stream=9, order="none")) == asked(used(stream=-1)) == nobody
     with libcai.relaxed(sync=False):
         assert asked(used(stream=9)) == nobody
@@ -308,7 +308,7 @@ def test_what_exporters_are_asked():
 
 
 class Heedless(Exporter):
-    """Takes every argument, and heeds none."""
+    """Accepts every argument, and ignores all."""
 
     def __dlpack__(self, **asked):
         return tensor(device_type=self.device[0], device_id=self.device[1], data=GPU)

@@ -20,7 +20,7 @@ pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ct
 
 
 class Tensor:
-    """What a capsule holds: its version, flags, address and device."""
+    """The contents of a capsule: its version, flags, address and device."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -50,7 +50,7 @@ def test_of_the_host(stream, max_version, dl_device, copy, writeable):
     marked = not writeable and not copy
     elsewhere = dl_device not in (None, CPU)
     if elsewhere or stream not in (None, -1) or (marked and not versioned):
-        # A stream 0 is none of any device that has streams.
+        # A stream 0 is invalid for any device that has streams.
         ambiguous = stream == 0 and elsewhere and dl_device[0] != CPU[0] and copy is not False
         with pytest.raises(libcai.InterfaceError if ambiguous else libcai.BufferError):
             array.__dlpack__(**asked)

@@ -40,7 +40,7 @@ def embedder(folder, include, *flags):
 
 
 def run(program, package, **environment):
-    """What the program prints on stderr."""
+    """The program's output on stderr."""
     environment = {
         **os.environ,
         "PYTHONHOME": sys.base_prefix,

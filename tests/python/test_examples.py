@@ -69,13 +69,13 @@ def test_pack_from_c(schedule, pack):
 
 
 def test_pack_from_c_without_a_driver(pack):
-    """With no libcuda, or with one that gives no device: the host's arrays."""
+    """Without libcuda, or with one that has no device: host arrays."""
     out = run(pack / "pack-main", LD_LIBRARY_PATH=SIMCUDA)
     assert "not on a GPU: " in out
     assert out.endswith("13 of 13 arrays were packed correctly\n")
 
 
-# What libpack.so asked the driver for and gave back, whatever failed in between.
+# What libpack.so asked the driver for and released, whatever failed in between.
 BALANCE = """
 import ctypes, sys
 import numpy as np

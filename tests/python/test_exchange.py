@@ -206,7 +206,7 @@ def test_array_offers_both(exporters):
         assert other.data == taken.data
         assert other.shape == (3, 4)
     shared = libcai.asarray(taken, route="exchange")
-    assert shared.ptr == taken.ptr  # one array, with a holder more
+    assert shared.ptr == taken.ptr  # one array, with a new reference
 
 
 class Api(ctypes.Structure):
@@ -445,7 +445,7 @@ FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def dlpack_table(answer=-1, major=1, older=None):
-    """The address of a table whose only function gives that answer, and no tensor."""
+    """The address of a table whose only function returns that answer, and no tensor."""
     function = FROM_OBJECT(lambda obj, out: answer)
     api = DlpackApi(major, 3, older)
     api.from_object = ctypes.cast(function, ctypes.c_void_p).value
@@ -503,7 +503,7 @@ def test_dlpack_tables_that_are_not_for_us():
 
 
 def test_a_tensor_that_finds_no_stream_stays_its_producer_s():
-    """Without a driver there is no current stream. Nothing is kept then; once 1.6 KiB each time."""
+    """Without a driver there is no current stream. Nothing leaks then; 1.6 KiB did each time."""
     ours = DlpackApi.from_address(
         pointer_of(libcai.Array.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
     )
@@ -593,7 +593,7 @@ pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
 table = pointer(libcai.Array.__cai_c_exchange_api__, b"cai_exchange_api")
 
 def described(array):
-    # What a stranger is told, who knows of no owner: (stream, its kind), by both functions.
+    # What is told to a consumer without an owner: (stream, its kind), by both functions.
     out, dims, said = (c_uint64 * 16)(), (c_int64 * 128)(), (c_uint64 * 2)()
     function = PYFUNCTYPE(c_int32, py_object, c_void_p, c_void_p)
     assert function(c_void_p.from_address(table + 16).value)(array, out, dims) == 0

@@ -51,7 +51,7 @@ def test_programs_of_so_many_steps(explore, how, depth):
     """All of them; order, refusals, records and waits are as the model has them."""
     programs, said = explore(how, "all", depth)
     assert programs > 3000
-    # What a run leaves to cai.h is all that this package has no name for.
+    # What a run leaves to cai.h is everything for which this package has no name.
     assert re.findall(r"has no (\w+)", said) == ["release_on"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What leaves: the dict of an Array, to the letter of the text."""
+"""Export: the dict of an Array, to the letter of the text."""
 
 import numpy as np
 import pytest

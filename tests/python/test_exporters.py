@@ -6,9 +6,9 @@ at random, and judged by the values and by simcuda."""
 import pytest
 from helpers import LONG
 
-# An exporter works on a stream of its own and, by DLPack's rule, makes the one that it is asked
-# for wait for that one. Where its dict says None, or it has tensors alone and nobody knows its
-# stream, it hears of no use, and so does not work any more once there are any.
+# An exporter works on a stream of its own and, by DLPack's rule, makes the stream that it is asked
+# for wait for that one. If its dict says None, or it has only tensors and nobody knows its stream,
+# it is told of no use, and so does not work any more once there are any.
 EXPORTERS = """
 class Memory:
     def __init__(self, stream):
@@ -98,7 +98,7 @@ for program in range(PROGRAMS):
             value += 1
             with libcai.use(draw.choice(kept), stream=on):
                 fill(x.memory, value, 6, on)
-        elif what == "hand_on" and kept:  # to who reads the dict, and hears of nothing else
+        elif what == "hand_on" and kept:  # to a consumer that only reads the dict
             said = draw.choice(kept).__cuda_array_interface__.get("stream", 1)
             if said not in (None, on.value):
                 order_after(on, c_void_p(said))
@@ -110,7 +110,7 @@ for program in range(PROGRAMS):
             with libcai.use(x, stream=on, order="begin") as (taken,):
                 fill(x.memory, value, 6, on)
                 taken.used_on(on)
-                if type(x) in KNOWN:  # the exporter hears of it from nobody else
+                if type(x) in KNOWN:  # nothing else tells the exporter
                     order_after(x.stream, on)
         elif what == "fill":
             value += 1

@@ -86,7 +86,7 @@ refused(libcai.CudaError, "captured", allocate)
 del memory
 assert len(manager.sizes) == 2
 end()
-libcai.Memory(64)  # whatever was put off is tried again
+libcai.Memory(64)  # whatever was deferred is tried again
 assert len(manager.sizes) == 1
 manager.free(block, kind="async", stream=s)
 assert manager.sizes == {}
@@ -146,7 +146,7 @@ libcai.flush("gpu:0")
 data.append(1)
 assert heard == [], heard
 
-# What is out holds the manager, and no longer.
+# Allocated blocks hold the manager, and only while they are allocated.
 libcai.MemoryManager.of("gpu:0")
 libcai.memory_manager("default", device="gpu:0").install()
 gone = weakref.ref(manager)

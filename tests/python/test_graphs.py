@@ -20,7 +20,7 @@ def instantiate(graph):
     call("cuGraphInstantiateWithFlags", byref(made), graph, c_uint64(0))
     return made
 def stays():
-    # The driver lets go of what graphs held on a thread of its own: after a while, if at all.
+    # The driver releases what graphs held on a thread of its own: after a while, if at all.
     for _ in range(10):
         gc.collect()
         libcai.drain(wait=True)
@@ -71,7 +71,7 @@ assert goes()
 
 
 def test_without_it_the_memory_goes():
-    """What the others are for: a use in a capture is none that the owner keeps."""
+    """The control for the others: the owner does not keep a use in a capture."""
     run(
         GRAPHS
         + """
@@ -108,7 +108,7 @@ x.used_on(s)
 del x
 call("cuGraphDestroy", end(s))
 assert goes()
-# What the capture forbids ends it, and the graph is gone with it.
+# A forbidden call ends the capture, and the graph is lost with it.
 x = give()
 assert cuda.cuStreamSynchronize(s) != 0
 refused(libcai.CudaError, "invalidated", x.used_on, s)
@@ -223,7 +223,7 @@ def test_no_exporter_frees_in_a_capture_that_is_seen(simulated, mode):
         FREES
         + f"""
 let_go(frees())
-call("cuCtxSynchronize")  # complete, and put off
+call("cuCtxSynchronize")  # complete, and deferred
 call("cuStreamBeginCapture_v2", t, {mode})
 for access in ("read", "write"):
     with libcai.use(y, producer(data=(memory.value, False)), stream=t, access=access):
@@ -266,8 +266,8 @@ with libcai.Stream("gpu") as current:
     )
 
 
-# A thread lets go of the last holder without the GIL, which the main thread keeps meanwhile: so the
-# exporter is in Python's own queue when the capture is under way.
+# A thread releases the last reference without the GIL, which the main thread keeps meanwhile: so
+# the exporter is in Python's own queue when the capture is under way.
 def test_what_python_has_queued_waits_for_the_capture(simulated):
     simulated(
         FREES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What importing libcai imports: little, so that it costs little."""
+"""The imports of libcai: few, so that importing it is fast."""
 
 from pathlib import Path
 

@@ -160,7 +160,7 @@ def test_a_free_while_a_buffer_waits_for_work(take):
 
     def free():
         begun.wait()
-        time.sleep(0.05)  # it waits by then, or whoever is late is refused
+        time.sleep(0.05)  # it waits by then, or the late call fails
         with contextlib.suppress(libcai.BufferError):
             memory.free()
         gate.set()

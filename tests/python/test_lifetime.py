@@ -494,7 +494,7 @@ PyMODINIT_FUNC PyInit_meddler(void) {
 
 @pytest.mark.usefixtures("collected")
 def test_a_retain_amid_a_collection(tmp_path, monkeypatch):
-    """What the first pass of the collector found, no later one may miss."""
+    """Objects that the first pass of the collector found are found by later ones, too."""
     (tmp_path / "meddler.c").write_text(MEDDLER)
     headers = [f"-I{sysconfig.get_path('include')}", f"-I{_library.INCLUDE_DIR}"]
     command = ["cc", "-shared", "-fPIC", *headers, "meddler.c", "-o", "meddler.so"]

@@ -718,8 +718,8 @@ refused(libcai.UseError, "", libcai.empty, 3, device="gpu:0", stream=libcai.Stre
 
 
 def test_an_array_let_go_while_a_function_of_python_runs():
-    """The driver may wait for a function that waits for the GIL: whoever lets go of memory must not
-    have it."""
+    """The driver may wait for a function that waits for the GIL: a thread that releases memory must
+    not have it."""
     run(
         """
 s = libcai.Stream()

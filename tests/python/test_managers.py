@@ -48,7 +48,7 @@ def heap():
 
 
 class Answering(MemoryManager):
-    """Gives whatever it was told to, and frees nothing."""
+    """Returns whatever it was given, and frees nothing."""
 
     answer = None
 
@@ -80,7 +80,7 @@ def test_an_answer_that_is_no_memory(answer, text):
 
 @pytest.mark.parametrize("answer", [(4096, 4096, 2), 4097])
 def test_bad_memory_that_cannot_be_given_back(answer, monkeypatch):
-    """Whoever wanted it gets the manager's name, and the hook what the method has raised."""
+    """The caller gets the manager's name, and the hook what the method has raised."""
     told = []
     monkeypatch.setattr("sys.unraisablehook", lambda left: told.append(repr(left.exc_value)))
     manager = Answering("cpu")
@@ -247,7 +247,7 @@ def test_a_free_that_raises(monkeypatch):
         memory.free()
     assert memory.freed
     assert heard == []
-    Memory(100, manager=manager)  # no caller hears of it
+    Memory(100, manager=manager)  # no caller is told of it
     assert heard == [(KeyError, "memfree")]
     assert manager.buffers == {}
     reference = weakref.ref(manager)

@@ -293,7 +293,7 @@ def test_wrap_refuses():
 
 
 def test_cycles_through_owners():
-    """What C holds the collector does not see; letting go of the memory ends it."""
+    """The collector does not see what C holds; releasing the memory ends it."""
     owner = Object()
     owner.data = bytearray(8)
     reference = weakref.ref(owner)

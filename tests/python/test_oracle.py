@@ -92,7 +92,7 @@ def test_what_was_judged_apart_once(number):
 
 
 def sources():
-    """What the verdicts are of."""
+    """The subjects of the verdicts."""
     digest = hashlib.sha256(Path(_library.LIBRARY).read_bytes())
     for name in ("oracle.py", "judging.py"):
         digest.update(Path(__file__).with_name(name).read_bytes())

@@ -45,7 +45,7 @@ for stream in (None, t.value):
     assert libcai.drain() == 0
     assert gone == [1]
     gone.clear()
-# In a circle with the array, the collector ends it.
+# In a cycle with the array, the collector ends it.
 given = watched()
 x = libcai.asarray(given)
 x.used_on(s)
@@ -224,7 +224,7 @@ for stream in (None, t.value):
     del x
     assert not gone
     call("cuGraphDestroy", graph)
-    for _ in range(10):  # the driver lets go of what the graph held on a thread of its own
+    for _ in range(10):  # the driver releases what the graph held on a thread of its own
         time.sleep(0.005)
         libcai.drain()
     assert not gone, "the memory went before the work"

@@ -21,7 +21,7 @@ assert p is not x and p.data == x.data and p.shape == x.shape and p.strides_give
 assert (x.stream_kind, p.stream_kind, p.stream, p.version) == ("none", "stream", target.value, 3)
 mapping = p.__cuda_array_interface__
 assert mapping["stream"] == target.value and mapping["strides"] is None
-with libcai.use(libcai.from_interface(mapping, owner=p), stream=theirs):  # who knows the dict only
+with libcai.use(libcai.from_interface(mapping, owner=p), stream=theirs):  # it has only the dict
     out = read(given.memory, 6, theirs)
 wait(theirs)
 print(list(out))
@@ -52,7 +52,7 @@ gc.collect()
 assert gone() is not None
 del p2
 assert gone() is None
-# What is published of it does not hold it.
+# A published view does not hold it.
 stream = Stream()
 gone = weakref.ref(stream)
 p = x.publish(stream)[1:]
@@ -77,7 +77,7 @@ wait(t)
 libcai.drain()
 del x
 assert libcai.drain() == 0
-# In a circle with its array, it is collected.
+# In a cycle with its array, it is collected.
 stream = Stream()
 gone = weakref.ref(stream)
 stream.array = libcai.asarray(given).publish(stream)
@@ -178,7 +178,7 @@ print(list(out))
 
 @pytest.mark.parametrize("said", ["1", "theirs", "None"])
 def test_a_mask_without_a_stream_says_1_after_uses(simulated, said):
-    """As an array alone does; and who has it from its exporter comes after that."""
+    """As an array alone does; and consumers that have it from its exporter come after that."""
     simulated(
         """
 theirs, s, t = new_stream(), new_stream(), new_stream()
@@ -203,7 +203,7 @@ with libcai.use(alone, stream=t):
 def test_the_memory_of_a_mask_without_a_stream_outlives_what_its_dict_says(simulated):
     simulated(
         """
-class Exporter(Cuda):  # frees in the order of what it says; of None, in none
+class Exporter(Cuda):  # frees in the order of its dict's stream; with None, in no order
     def __init__(self, memory, stream, free_stream, **changes):
         super().__init__(interface(data=(memory.value, False), stream=stream, **changes))
         self.memory, self.free_stream = memory, free_stream

@@ -250,7 +250,7 @@ def old(**changes):
 
 @pytest.fixture
 def framework(monkeypatch):
-    """A class of a module that somebody speaks for; its `answer` is what they say."""
+    """A class of a module with a provider; its `answer` is what that returns."""
     made = type("Tensor", (Cuda,), {"__module__": "framework.tensors"})
     monkeypatch.setattr(libcai._providers, "_providers", {})
     libcai.provide_stream("framework", lambda tensor: tensor.answer)

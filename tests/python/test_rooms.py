@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each .pxi says at its head whose it is, and which others it needs."""
+"""The head of each .pxi names its module, and the other files that it needs."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def code_of(path):
 
 
 def defined(path):
-    """The names that a file gives to the others."""
+    """The names that a file defines for the others."""
     names = set()
     for line in code_of(path).splitlines():
         if re.match(r"(cdef|cpdef|def|class|ctypedef|async)\b", line):

@@ -8,9 +8,9 @@ from simulation import run
 
 pytestmark = pytest.mark.slow
 
-# By name: what makes an array of memory in which work is pending on a stream; and what lets that
-# stream wait in the end for the one of the user: the use itself; or the exporter, who is told of
-# it; or nobody. DLPack and Arrow have no way back.
+# By name: what makes an array of memory with pending work on a stream; and what makes that stream
+# wait in the end for the user's: the use itself; or the exporter, which is told of it; or nothing.
+# DLPack and Arrow have no way back.
 ROUTES = """
 import exporters
 

@@ -197,7 +197,7 @@ def test_the_exporter_lives_during_the_call(bridges):
 
 
 def test_an_exporter_that_changes_during_the_call(bridges):
-    """What it has described stays as it was."""
+    """The array that it has described stays as it was."""
     given, change = changing()
     assert bridges.during(given, change) == 6
     change()

@@ -151,7 +151,7 @@ def ask_until_idle(stream):
 
 
 def enqueue_for_ever(stream):
-    while True:  # what is queued after the failure, and before it is told, is done
+    while True:  # work queued after the failure, and before it is returned, is done
         stream.enqueue(lambda: None)
 
 
@@ -278,7 +278,7 @@ def test_work_is_let_go(stream):
 
 
 def until_gone(reference):
-    """Whether what a thread without the GIL lets go of is gone at last."""
+    """Whether what a thread without the GIL releases is gone at last."""
 
     def gone():
         gc.collect()
@@ -288,7 +288,7 @@ def until_gone(reference):
 
 
 def test_cycles_through_work_and_streams():
-    """A function that refers to its stream is let go of when it is done."""
+    """A function that refers to its stream is released when it is done."""
     holder = Object()
     holder.stream = Stream("cpu")
     references = weakref.ref(holder), weakref.ref(holder.stream)
@@ -503,7 +503,7 @@ array = libcai.zeros(3, stream=stream)
 stream.attach(object())
 event = stream.record()
 stream.__enter__()
-stream.enqueue(lambda: 1 / 0)  # nobody hears of it
+stream.enqueue(lambda: 1 / 0)  # nobody is told of it
 libcai.Device("cpu").__enter__()
 cycle = [stream, memory, array, event]
 cycle.append(cycle)
@@ -738,7 +738,7 @@ assert not end.busy and start.elapsed(end) >= 0
 
 def test_exit_does_not_wait_for_a_gpu():
     """A function that nobody has waited for may never be called: with a driver that runs nothing
-    before somebody waits, waiting at exit would last for ever."""
+    before a call waits, waiting at exit would last forever."""
     run(
         """
 s = libcai.Stream()

@@ -28,7 +28,7 @@ def cuda():
 
 @pytest.fixture
 def races_are_meant(cuda):
-    """For tests of what races: what they leave behind is none of the marker's business."""
+    """For tests that race: the marker ignores what they leave behind."""
     yield
     assert cuda.races() > 0, "nothing raced"
     cuda._library.simcuda_reset()

@@ -26,7 +26,7 @@ def pytest_collection_finish():
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs Python where somebody new has copied the page's files to."""
+    """Runs Python in a folder with copies of the page's files."""
     for file in KIT.glob("*.py"):
         shutil.copy(file, tmp_path)
     (tmp_path / "conftest.py").write_text(FROZEN)

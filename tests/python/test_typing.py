@@ -69,7 +69,7 @@ def test_stubs_are_there_and_name_everything():
 
 @pytest.mark.slow
 def test_calls_that_type_checkers_know(tmp_path):
-    """What the docstrings say is taken is taken, and every call of these has a type."""
+    """What the docstrings allow is accepted, and every such call has a type."""
     program = tmp_path / "program.py"
     program.write_text(
         """

@@ -32,7 +32,7 @@ class Protocol:
 
 
 class Handle:
-    """As the bindings' CUstream: int() gives the handle."""
+    """Like the bindings' CUstream: int() returns the handle."""
 
     def __int__(self):
         return 7
@@ -83,7 +83,7 @@ def test_streams(stream):
         (Protocol((0, "7")), TypeError),
         (Attribute("handle", -1), ValueError),
         (Attribute("ptr", 1.5), TypeError),
-        # Nor numbers that might have a fraction, nor arrays, whatever int() makes of them.
+        # Nor numbers that might have a fraction, nor arrays, whatever int() returns for them.
         (Decimal("1.5"), TypeError),
         (Fraction(3, 2), TypeError),
         (np.float32(7), TypeError),
@@ -277,7 +277,7 @@ except ZeroDivisionError as error:
 
 
 def test_capture_is_refused():
-    """Where something is pending, as under the lazy schedule it is."""
+    """If work is pending, as under the lazy schedule."""
     run(
         """
 theirs, mine = new_stream(), new_stream()
@@ -348,7 +348,7 @@ assert not failures, failures
 
 
 def test_no_driver_is_an_error_of_its_own():
-    """Without SIMCUDA=1 the stub refuses: an array on a stream cannot be ordered."""
+    """Without SIMCUDA=1 the stub driver fails: an array on a stream cannot be ordered."""
     code = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -93,7 +93,7 @@ def test_index(array, data):
     expected = array[key]
     if isinstance(expected, np.ndarray):
         same(mine[key], expected)
-    else:  # NumPy gives a scalar where the view has no dimensions
+    else:  # NumPy returns a scalar if the view has no dimensions
         same(mine[key], array[(*key, ...) if isinstance(key, tuple) else (key, ...)])
 
 

@@ -31,7 +31,7 @@ static cai_array *own(CUdeviceptr *block, uint32_t kind, const void *handle) {
   return made;
 }
 
-// Of a pool, and goes back to it in the end.
+// From a pool, to which it returns in the end.
 static cai_array *own_block(void) {
   static CUdeviceptr block;
   MUST(cuMemAllocAsync(&block, BYTES, three));

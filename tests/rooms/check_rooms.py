@@ -81,7 +81,7 @@ for kind, edges in (
 unused = {room: set(uses) - used[room] for room, uses in table.items() if set(uses) - used[room]}
 tap.check(not unused, "the table allows nothing that is not used", unused)
 
-# The simulated driver is a product of its own, and is not built of libcai nor for it alone.
+# The simulated driver is a product of its own: neither built from libcai nor only for it.
 simcuda = source.parent / "simcuda"
 files = [path for path in simcuda.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 tap.check(len(files) > 300, "simcuda has its files", len(files))

@@ -242,7 +242,7 @@ class Life {
   void refuse() {
     cai_request wanted = request(CAI_KIND_DEFAULT, std::uint64_t{1} << 60);
     cai_memory *none = nullptr;
-    // Sanitizers end the process where the heap is asked for so much.
+    // Sanitizers end the process if the heap is asked for so much.
     EXPECT_NE(cai_memory_alloc(any(2) ? gpu0 : gpu1, &wanted, &none, nullptr), CAI_OK);
     wanted.kind = 99;
     EXPECT_EQ(cai_memory_alloc(any_device(), &wanted, &none, nullptr), CAI_ERR_VALUE);
@@ -302,7 +302,7 @@ void live(std::uint64_t seed, int operations) {
 
 constexpr int threads = 4;
 
-// What comes up is another order of the threads each time: for sanitizers to look at.
+// The order of the threads differs each time, for sanitizers to check.
 void live_together(std::uint64_t seed, int operations) {
   Market market;
   std::vector<std::thread> all;

@@ -31,7 +31,7 @@ std::atomic<std::size_t> largest{0};
 std::atomic<void (*)(void *)> told{nullptr};
 std::atomic<void *> told_context{nullptr};
 
-// Where an object's code is.
+// The address of an object's code.
 struct Code {
   std::uintptr_t begin = 0, end = 0;
 
@@ -204,7 +204,7 @@ static void deallocate(void *block) {
   raw_deallocate(block);
 }
 
-// The program's own come first for its libraries, too. libcai has an operator new within it, which
+// The program's own operators also serve its libraries. libcai has an operator new within it, which
 // calls malloc(); under sanitizers, which have malloc() for themselves, it has none.
 #ifndef SANITIZED
 

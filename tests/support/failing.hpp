@@ -21,7 +21,7 @@ inline long with_failing_new(long nth, const std::function<void()> &body) {
   return allocations_now().of_libcai;
 }
 
-// Runs `body`, in which `told` is called at each allocation of libcai's code.
+// Runs `body`; each allocation of libcai's code calls `told`.
 inline void with_told_new(std::function<void()> told, const std::function<void()> &body) {
   allocations_reset();
   allocations_tell([](void *each) { (*static_cast<std::function<void()> *>(each))(); }, &told);

@@ -292,7 +292,7 @@ inline cai_status begin_use(const std::vector<Array *> &arrays, std::uint64_t st
   return begin_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options, error);
 }
 
-// Without an end: of an array that came with an event, and has no owner, there is none.
+// Without an end: an array that came with an event, and has no owner, has none.
 inline cai_status begin_only(const std::vector<Array *> &arrays, std::uint64_t stream,
                              cai_error *error = nullptr, std::uint32_t flags = 0) {
   const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, flags,
@@ -361,7 +361,7 @@ class OnGpu : public testing::Test {
     MUST(gpu().cuMemcpyDtoDAsync_v2(to, from, static_cast<std::size_t>(count), handle(on)));
   }
 
-  // The host waits for all that the two contexts have been given.
+  // The host waits for all work of the two contexts.
   void finish() const {
     for (const Handle context : {context0, context1}) {
       const With with(context);
@@ -382,7 +382,7 @@ class OnGpu : public testing::Test {
     return found;
   }
 
-  // What is in memory once a stream has come to its end.
+  // The contents of memory once a stream has finished.
   static int read(Address data, std::uint64_t after) {
     MUST(gpu().cuStreamSynchronize(handle(after)));
     return read(data);
@@ -397,7 +397,7 @@ class OnGpu : public testing::Test {
     return bytes.front();
   }
 
-  // For what a test gets wrong by intent: a real driver may crash.
+  // For deliberate errors of a test: a real driver may crash.
   void use_stale_streams() { may_use_stale_streams_ = true; }
 
   Handle context0 = nullptr;

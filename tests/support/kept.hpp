@@ -30,7 +30,7 @@ struct Kept {
     for (const char *type : object_types) kept.counts.push_back(objects(type));
     return kept;
   }
-  // Of what there is more than there was.
+  // What there is more of than before.
   std::set<std::string> since(const Kept &before) const {
     std::set<std::string> grown;
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -47,7 +47,7 @@ inline std::ostream &operator<<(std::ostream &out, const Kept &kept) {
   return out;
 }
 
-// What was put off is done.
+// Completes deferred ends.
 inline void settle() {
   cai_error error{};
   EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_OK) << error.message;

@@ -33,7 +33,7 @@ inline std::string typestr(const cai_dtype &dtype) {
   return text;
 }
 
-// What the last cai_array_release() comes to: known for longer than the array lives.
+// The result of the last cai_array_release(): known for longer than the array exists.
 class End {
  public:
   explicit operator bool() const { return *ended_ > 0; }
@@ -51,8 +51,8 @@ class End {
   std::shared_ptr<std::atomic<int>> ended_ = std::make_shared<std::atomic<int>>(0);
 };
 
-// An array that libcai has made an owned one of, with one holder, who lets go at the end of the
-// scope at the latest; then it has ended once, and nothing is left over.
+// An array that libcai has made owned, with one reference, which is released at the end of the
+// scope at the latest. Then it has ended once, and nothing is left over.
 class Owned {
  public:
   Owned(Address data, std::uint32_t kind, std::uint64_t stream = 0,
@@ -77,7 +77,7 @@ class Owned {
   void release() {
     if (const cai_array *const mine = std::exchange(array_, nullptr)) cai_array_release(mine);
   }
-  // The holder has gone some other way.
+  // The reference was released in some other way.
   void gone() { array_ = nullptr; }
 
   bool ended() const { return bool(end_); }

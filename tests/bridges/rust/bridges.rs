@@ -24,7 +24,7 @@ fn clear_on_gpu(array: ArrayRef<'_>, stream: u64) -> PyResult<()> {
     type Memset = unsafe extern "C" fn(u64, u8, usize, *mut c_void) -> c_int;
     let bytes = count(array) as usize * array.as_raw().dtype.itemsize as usize;
     // SAFETY: the names end in NUL, and the driver's function is of this type. It takes any number
-    // for an address, and refuses those that are none.
+    // for an address, and rejects invalid ones.
     let status = unsafe {
         let memset = dlsym(
             dlopen(c"libcuda.so.1".as_ptr(), LAZY),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Explores memory's life: random programs that allocate, pin, wrap, view, use on streams of GPU and
 // CPU, import, lose, free, defer, reset and fork, inside and outside of captures, beside a model of
-// what is alive and what is in it. Memory is from built-in managers and somebody's own, with others
+// what is alive and what is in it. Memory is from built-in managers and a test's own, with others
 // around them. A program is right if
 //
 // - libcai refuses what is dead, read-only, out of bounds or over a limit, and nothing else;
-// - what is read is what was written last, whoever wrote it;
+// - what is read is what was written last, by any party;
 // - nothing races, the memory's reuse among it;
 // - every block comes back to its manager once, in its own epoch; every owner ends once;
 // - no capture comes to harm, and what one puts off comes back;
@@ -34,11 +34,11 @@ extern char **environ;
 namespace lives {
 namespace {
 
-// What a program does depends on it alone, not on those before it: it begins with a context of its
-// own, and with what its seed draws for the schedule.
+// A program depends on its seed alone, not on earlier programs: it begins with a context of its
+// own, and draws its schedule from its seed.
 void run(const Program &program) {
   wide::cu().simcuda_reseed(program.seed);
-  // Where something is wrong it is not ended: nobody knows what is left.
+  // After an error it is not ended, since its state is unknown.
   auto *const world = new World;
   world->run(program);
   if (!wrong().empty()) return;
@@ -137,7 +137,7 @@ void tell_run_up(std::uint64_t first, std::uint64_t last) {
   std::printf("# right alone, and after those before it: it depends on time\n");
 }
 
-// Of the programs from `first` on the last one is wrong.
+// Of the programs from `first` on, the last one fails.
 void tell_failure(std::uint64_t first, std::uint64_t last) {
   const Program program = draw(last);
   is_wrong(program) ? tell_program(shrunk(program)) : tell_run_up(first, last);
@@ -153,7 +153,7 @@ void tell_and_die(int signal) {
   std::raise(signal);
 }
 
-// Whether all are right, up to the last one.
+// Whether all programs, up to the last one, are right.
 bool explore(std::uint64_t first, std::uint64_t last) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGTERM})
     std::signal(signal, tell_and_die);

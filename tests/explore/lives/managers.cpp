@@ -23,12 +23,12 @@ void blame(std::string what) {
   if (wrong().empty()) wrong() = std::move(what);
 }
 
-// What a reentrant manager has from libcai.
+// What a reentrant manager holds of libcai.
 static cai_memory *memory_behind(const cai_block &block) {
   return reinterpret_cast<cai_memory *>(static_cast<std::uintptr_t>(block.cookie));
 }
 
-// What a manager says of itself, with no more words.
+// A manager's failure, without a message.
 static cai_status say(cai_status status, cai_error *error) {
   if (!error) return status;
   std::memset(error, 0, sizeof *error);
@@ -42,7 +42,7 @@ static wide::Handle handle_of(std::uint64_t stream) {
   return reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(stream));
 }
 
-// Whether what is asked for there would become a part of a graph, or be refused.
+// Whether a request there would become part of a graph, or be rejected.
 static bool is_captured(std::uint64_t stream) {
   int status = 0;
   return wide::cu().cuStreamIsCapturing(handle_of(stream), &status) != 0 || status != 0;
@@ -187,7 +187,7 @@ cai_status Judge::pass_on(const cai_block &block, std::uint64_t stream, cai_erro
     return CAI_OK;
   }
   if (device_.type == CAI_DEVICE_CPU) {
-    // Not given back yet: who uses it still is found out.
+    // Not freed yet, so that later uses are found.
     std::memset(reinterpret_cast<void *>(static_cast<std::uintptr_t>(block.host)), poison,
                 block.size);
     poisoned_.push_back(block);
@@ -233,7 +233,7 @@ cai_status Judge::give_up(cai_error *error) {
   return first;
 }
 
-// The context has gone, so no block comes back.
+// The context was destroyed, so no block is freed.
 void Judge::forget_blocks() {
   for (const auto &[address, block] : std::exchange(blocks_, {})) {
     if (way_ == Way::reentrant) cai_memory_release(memory_behind(block));

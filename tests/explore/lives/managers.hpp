@@ -17,7 +17,7 @@ namespace lives {
 
 enum class Way { plain, caching, reentrant, failing, driver, losing };
 
-// What is wrong, the first of it; empty as long as nothing is.
+// The first error; empty if there is none.
 std::string &wrong();
 void blame(std::string what);
 
@@ -34,7 +34,7 @@ class Judge {
   Judge(const Judge &) = delete;
   Judge &operator=(const Judge &) = delete;
 
-  // A manager of this judge's, with one holder.
+  // A manager of this judge, with one reference.
   cai_manager *make();
 
   std::uint64_t out() const { return bytes_; }

@@ -14,7 +14,7 @@
 
 namespace lives {
 
-constexpr unsigned foreign = 40;  // bytes of an array of somebody else's
+constexpr unsigned foreign = 40;  // bytes of a foreign array
 
 // ---- Where memory comes from --------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ void World::wrap(const Step &step) {
   add(handle, std::move(made));
 }
 
-// An array of somebody else's.
+// A foreign array.
 void World::own(const Step &step) {
   if (arrays_.size() >= most) return;
   Owner &owner = new_owner(foreign, step[1]);
@@ -145,7 +145,7 @@ void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_
   done ? arrays_.push_back(made) : Owner::end(&owner);
 }
 
-// Memory of the host's by way of somebody who says where it is, and no more, as NumPy does.
+// Host memory from a consumer that names only its address, as NumPy does.
 void World::import(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from || !from->is_of_host() || !from->is_alive() || arrays_.size() >= most) return;
@@ -170,7 +170,7 @@ void World::import(const Step &step) {
   arrays_.push_back(made);
 }
 
-// Somebody else's memory goes before those who hold it let go of it, and all hear of that.
+// Foreign memory is freed before its references are released, and all of them learn that.
 void World::lose(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from || from->memory || from->is_import || from->owner->lost) return;
@@ -296,8 +296,8 @@ void World::release(const Step &step) {
 void World::free(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
-  // It does not hear of the work of imports, which may have gone by now: who frees it by hand sees
-  // to that.
+  // It is not told of the work of imports, which may have ended by now: code that frees it by hand
+  // must take care of that.
   if (found->root().was_imported) sync_cpu();
   cai_status expected = CAI_OK;
   if (found->freed) expected = CAI_ERR_STATE;
@@ -426,7 +426,7 @@ void World::enqueue(const Step &step) {
        [&](cai_error *error) { return cai_memory_record(on->memory->handle, stream, error); });
 }
 
-// To whoever knows nothing of the memory, and so cannot know that it has gone.
+// To code that does not know the memory, and so cannot know that it was freed.
 void World::hand_out(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from) return;
@@ -496,7 +496,7 @@ void World::trim(const Step &step) {
        [&](cai_error *error) { return cai_manager_trim(manager.handle, 0, error); });
 }
 
-// Not those that refuse: what libcai takes for itself could fail.
+// Not managers that reject: libcai's own allocations could fail.
 void World::install(const Step &step) {
   const Manager &manager = managers_[step[1] % managers_.size()];
   const bool is_none = step[2] % 3 == 0 || is_cpu(manager.device) || manager.limits ||
@@ -563,7 +563,7 @@ void World::synchronize(const Step &step) {
   MUST(cai_stream_synchronize(stream(step[2] % 2, step[3]), nullptr));
 }
 
-// The child lets go of all that it has: nothing of it is the child's to free.
+// The child releases all that it has: it must free none of it.
 void World::fork_here(const Step &step) {
   if (step[1] % 16) return;
   std::fflush(nullptr);
@@ -608,7 +608,7 @@ void World::capture(const Step &step) {
 
 // ---- Programs -----------------------------------------------------------------------------------
 
-// What is drawn more often than the rest stands here more often.
+// Operations that are drawn more often occur here more often.
 const World::Party World::parties[] = {
     {"allocate", &World::allocate, true},
     {"allocate", &World::allocate, true},

@@ -42,7 +42,7 @@ void Owner::end(void *self) {
 }
 
 void Owner::take_bytes() {
-  // Once: who looks at what was lost must not meet the end, on another thread.
+  // Once: a thread that looks at what was lost must not meet the end on another thread.
   if (!lost) std::fill(bytes.begin(), bytes.end(), poison);
   const wide::Address gone = std::exchange(data, 0);
   if (!gone || is_dead() || getpid() != process) return;
@@ -88,7 +88,7 @@ void World::make_gpu() {
     add_manager(gpu, way);
   }
   add_manager(gpu, Way::plain, "async").is_ordered = true;
-  // Each of the built-in ones that are put around others, around somebody's own and a built-in one.
+  // Each built-in wrapper, around a test's own manager and a built-in one.
   static constexpr auto write = [](void *, const char *, std::uint64_t) {};
   static constexpr auto retry = [](void *, std::uint64_t, std::uint64_t) { return 0; };
   static const cai_log_params log{sizeof log, 0, nullptr, write, nullptr, nullptr, nullptr};
@@ -136,7 +136,7 @@ void World::put_around(Manager &manager, const char *name, const void *params) {
   manager.counts |= is == "limiting" || is == "tracking" || is == "statistics";
 }
 
-// What nobody was told of: nothing, unless something fails.
+// Failures that no call returned: none, unless something fails.
 void World::hear(void *, const cai_error *error) {
   if (!only->may_fail_) blame(std::string("it is reported that ") + error->message);
 }
@@ -182,12 +182,12 @@ static cai_statistics counts_of(const Manager &manager) {
 
 // Bytes, once all that can be freed is.
 std::uint64_t World::out_of(const Manager &manager) {
-  sync_cpu();  // who may have a claim
+  sync_cpu();  // it may have a claim
   if (has_captured_) cai_pending_flush(gpu, nullptr);
   return manager.judge ? manager.judge->out() : counts_of(manager).bytes;
 }
 
-// What is counted where, as the header says it.
+// Which memory counts for which device, as the header says.
 void World::count(const Memory &memory, int sign) {
   if (!memory.is_counted) return;
   const auto add = [&](Sum &sum) {

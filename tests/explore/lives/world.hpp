@@ -47,13 +47,13 @@ using Bytes = std::vector<int>;
 
 struct Memory;
 
-// Somebody's memory, of the host's or the GPU's, which ends once.
+// Foreign memory, of the host or the GPU, which ends once.
 struct Owner {
   std::vector<unsigned char> bytes;
   wide::Address data = 0;   // on the GPU; 0: there is none, or not any more
   std::uint64_t epoch = 0;  // of that
   int ended = 0;
-  bool lost = false;  // to whoever holds it still
+  bool lost = false;  // its references must not use it any more
   const int process = getpid();
   std::weak_ptr<const Memory> found;  // on the GPU, that libcai made of an array of it
 
@@ -100,14 +100,14 @@ inline bool Owner::is_found() const {
 
 struct Array {
   cai_array *handle = nullptr;
-  Shared memory;  // the root; none: somebody else's
+  Shared memory;  // the root; empty: foreign memory
   std::shared_ptr<Bytes> bytes;
   std::uint64_t start = 0, count = 0;
   bool read_only = false;
-  Owner *owner = nullptr;  // of somebody else's
-  bool is_import = false;  // by somebody who knows the address alone
+  Owner *owner = nullptr;  // for foreign memory
+  bool is_import = false;  // from a consumer that knows only the address
 
-  // Its memory has gone, and whoever uses it has to know; or is used by way of libcai's memory.
+  // Its memory was freed, which its users have to know; or it is used through libcai's memory.
   bool is_barred() const {
     if (is_import && !is_alive()) return true;
     return owner && !memory && (owner->is_dead() || owner->is_found());
@@ -145,7 +145,7 @@ struct Stream {
 };
 
 struct Manager {
-  Judge *judge;  // none: built-in ones alone
+  Judge *judge;  // empty: only built-in ones
   cai_manager *handle;
   cai_device device;
   bool is_ordered = false;  // its memory of kind DEFAULT is stream-ordered, too
@@ -210,7 +210,7 @@ class World {
   void check_works();
   void check_counts(const Manager &manager);
   void close();
-  // As cai_pending_flush(); what a losing manager says of memory that was put off is no failure.
+  // As cai_pending_flush(); a losing manager's answer about deferred memory is no failure.
   cai_status flush_all(cai_error *error) const;
   void let_go(Memory &memory);
   void end_array(std::size_t which);
@@ -237,7 +237,7 @@ class World {
     fault_.arm();
     return judge_call(what, expected, call);
   }
-  // The same where none may.
+  // The same if none may.
   template <class Call>
   bool must(const char *what, cai_status expected, Call &&call) {
     wide::Fault none;
@@ -262,8 +262,8 @@ class World {
   Shared memory(unsigned which) {
     return memories_.empty() ? nullptr : memories_[which % memories_.size()];
   }
-  // Who imports memory is not told when it has gone, nor is libcai when a context goes with that of
-  // others; nobody uses it any more.
+  // A consumer that imports memory is not told when it is freed, nor is libcai when a context is
+  // destroyed with memory of others. Neither is used any more.
   Array *array(unsigned which) {
     Array *const found = arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
     return found && found->is_barred() ? nullptr : found;

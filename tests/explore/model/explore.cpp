@@ -3,7 +3,7 @@
 //
 //   explore_model now DEPTH     every rule of today: no program may race (TAP)
 //   explore_model without DEPTH each rule left out in turn: some program must race (TAP)
-//   explore_model was DEPTH     the rules as they were: what raced, and which rule mends it
+//   explore_model was DEPTH     the rules as they were: what raced, and which rule fixes it
 //   explore_model decided DEPTH the same for the rules as they were decided first
 //   explore_model random COUNT  every rule of today, COUNT programs of up to 8 steps (TAP)
 //   explore_model table         what begin and end cost, for each array and kind of consumer's
@@ -23,8 +23,8 @@ namespace {
 
 using namespace order_model;
 
-// Whether the driver orders work on `a` before work on `b`, with work on `between`, or none (the
-// host), issued after the one and before the other.
+// Whether the driver orders work on `a` before work on `b`, if work on `between`, or none (the
+// host), was issued after the one and before the other.
 constexpr bool ordered(Stream a, Stream between, Stream b) {
   World world;
   const int first = world.work(a, {0, 1}, true, 1);
@@ -33,7 +33,7 @@ constexpr bool ordered(Stream a, Stream between, Stream b) {
   return world.items[second].before >> first & 1;
 }
 
-// What the legacy stream does and does not order.
+// What the legacy stream orders, and what not.
 static_assert(ordered(kBlocking1, kHost, kBlocking1));
 static_assert(!ordered(kBlocking1, kHost, kBlocking2));
 static_assert(ordered(kBlocking1, kLegacy, kBlocking2));
@@ -65,14 +65,14 @@ struct Counts {
   long waits = 0;
 };
 
-// Hears of a program that races, and how far it ran.
+// Called with a program that races, and how far it ran.
 using Found = std::function<bool(const Program &, const Run &)>;  // false: look no further
 
 class Exploration {
  public:
   Exploration(Rules rules, Found found) : book_(book_of(rules)), found_(std::move(found)) {}
 
-  // All programs of the length; false if told to look no further.
+  // Tries all programs of the length; returns false if the search was stopped.
   bool explore(int length) {
     for (const Beginning &beginning : beginnings_) {
       program_ = {beginning, {}};
@@ -127,7 +127,7 @@ class Exploration {
   Program program_;
 };
 
-// Whether the program races: in its steps or, if those are done, in the release.
+// Whether the program races: in its steps or, after those, in the release.
 bool races(const Program &program, Rules rules, bool in_release) {
   const RuleBook book = book_of(rules);
   Run run(&book, program.beginning);
@@ -261,7 +261,7 @@ int random(long count, Rules rules) {
   return 0;
 }
 
-// Names each kind of fault by the rules of today that mend it when they are added.
+// Names each kind of fault by the rules of today that fix it when they are added.
 int mended(Edition before, int depth) {
   const Rules had = rules_of(before);
   const Rules added = rules_of(kNow) & ~had;

@@ -135,7 +135,7 @@ struct Run {
         Act act{0, beginning.work, true};
         act.covered = act.target = beginning.target;
         model.at(kPublish, act);
-        owner.copied = owner.differs = true;  // it is a view of one with None, which has gone
+        owner.copied = owner.differs = true;  // it is a view of one with None, which was released
       }
     }
   }
@@ -158,8 +158,8 @@ struct Run {
       const Item &other = model.world.items[i];
       if (!overlap(itself.bytes, other.bytes) || !(itself.writes || other.writes)) continue;
       if (itself.before >> i & 1) continue;
-      // What a producer does to its own work is its own affair, and so is what a foreign exporter's
-      // memory does to those whom no owner knows.
+      // A producer must order its own work itself, and a foreign exporter's memory may be used in
+      // any way by consumers without an owner.
       if (party <= kProducer && other.party <= kProducer) continue;
       if (party == kRelease && other.party >= kTextParties && model.owners[0].foreign) continue;
       first = static_cast<std::int8_t>(i);
@@ -238,7 +238,7 @@ struct Run {
       case kSame:
         return use_on_its_own_stream(step, act);
       case kSyncHost:
-        act.writes = true;  // sync_host is not told the access
+        act.writes = true;  // sync_host takes no access
         model.at(kBefore, act);
         return accessed(step, kHost, ++parties);
       case kWork:
@@ -257,7 +257,7 @@ struct Run {
     }
   }
 
-  // Those who go later no longer have it beside them.
+  // Those released later do not have it beside them any more.
   void let_view_go(int number) {
     Act act{number, kHost, true};
     model.at(kViewEnd, act);
@@ -282,7 +282,7 @@ struct Run {
       open = step;
       open_act = act;
     } else {
-      if (step.op == kLet) act.writes = true;  // release_on is not told the access
+      if (step.op == kLet) act.writes = true;  // release_on takes no access
       end(step.op == kLet ? kLetGo : kEnd, act);
     }
     return kDone;
@@ -335,7 +335,7 @@ struct Run {
     const Array &array = model.arrays[step.array];
     if (array.said != kStream) return kNotHere;
     act.stream = array.stream;
-    act.writes = true;  // same_stream is not told the access
+    act.writes = true;  // same_stream takes no access
     model.at(kSameStream, act);
     return accessed(step, array.stream, ++parties);
   }

@@ -23,8 +23,8 @@ struct Array {
   Set event = 0;  // of kEvent; of a published stream: what was queued there by then
   std::int8_t owner = 0;
   Bytes bytes;
-  bool published = false;  // holders of the owner's other arrays hear of its stream
-  bool exported = false;   // somebody who keeps no uses was given it as a dict
+  bool published = false;  // consumers of the owner's other arrays are told its stream
+  bool exported = false;   // a consumer that keeps no uses has its dict
   bool used = false;       // uses in order with its stream, which are not kept
 
   bool same_as(const Array &other) const {
@@ -51,10 +51,10 @@ struct Kept {
   int view = -1;  // the array that comes with the event
 };
 
-// What is about to happen, or has happened, to one array.
+// What will happen, or has happened, to one array.
 struct Act {
   int array;
-  Stream stream;  // of who acts
+  Stream stream;  // of the party that acts
   bool writes;
   int thread = 1;
   bool keep = false;       // the owner keeps the use
@@ -66,14 +66,14 @@ struct Act {
 };
 
 enum Moment : std::uint8_t {
-  kBefore,  // somebody's work on the stream, or the host's, is to come: begin, reclaim, publish,
-            // export, a wait of the host
-  kEnd,     // the consumer's work is queued, and it ends the use
-  kLetGo,   // the consumer's work is queued, and it calls release_on
-  kSameStream,      // the consumer works on the array's stream and makes no event
-  kExport,          // to a dict
-  kPublish,         // `stream` is one of the streams that the producer publishes
-  kPublishOwn,      // `stream` is what it publishes a copy on
+  kBefore,      // a party's work on the stream, or the host's, is to come: begin, reclaim, publish,
+                // export, a wait of the host
+  kEnd,         // the consumer's work is queued, and it ends the use
+  kLetGo,       // the consumer's work is queued, and it calls release_on
+  kSameStream,  // the consumer works on the array's stream and makes no event
+  kExport,      // to a dict
+  kPublish,     // `stream` is one of the streams that the producer publishes
+  kPublishOwn,  // `stream` is what it publishes a copy on
   kPublishedEvent,  // an event was recorded on `stream`, and a copy comes with it
   kProduce,         // the producer is to work on the stream
   kProduced,        // it has
@@ -120,7 +120,7 @@ struct Model {
     return act.event;
   }
 
-  // A stream's later use comes after its earlier ones, and stands for them; a read not for a write.
+  // A stream's later use comes after its earlier ones, and replaces them; a read replaces no write.
   void keep(const Array &array, Kept use) {
     use.owner = array.owner;
     use.bytes = array.bytes;
@@ -140,7 +140,7 @@ struct Model {
     return later.owner == use.owner && later.stream == use.stream;
   }
 
-  // 2 means the stream of the thread that says it: who is told 2 on another thread is misled.
+  // 2 means the stream of the thread that names it: on another thread it would be another stream.
   static Stream stream_of(const Array &array, const Act &act) {
     return array.stream == kThread1 && act.thread == 2 ? kThread2 : array.stream;
   }
@@ -166,8 +166,8 @@ struct Model {
     world.wait(act.stream, world.record(stream));
   }
 
-  // Who was told 1 may have left the event out between that and a blocking stream, and keeps this
-  // in an owner of his own.
+  // A consumer that was told 1 may have left out the event between 1 and a blocking stream, and
+  // keeps this in an owner of its own.
   bool is_told_legacy(int array) const {
     for (const Array &other : arrays) {
       const bool is_told = other.there && other.exported && other.stream == kLegacy;
@@ -204,8 +204,7 @@ struct Model {
     if (array.said == kStream && array.stream == act.stream) use.covered = act.stream;
   }
 
-  // A copy of the struct whose stream is `target`, or an event recorded there. Returns its
-  // place.
+  // A copy of the struct whose stream is `target`, or an event recorded there. Returns its index.
   int publish(int original, Stream target, Said said) {
     int place = 1;
     while (place < kMaxArrays && (arrays[place].there || arrays[place].published)) ++place;
@@ -442,7 +441,7 @@ inline void exported_stream_waits(Model &m, Act &act) {
   if (m.refused || m.arrays[act.array].said != kStream) return;
   act.stream = m.arrays[act.array].stream;
   m.at(kBefore, act);
-  // On 1 something comes after what those have left out who were told 1 before.
+  // Stream 1 gets an operation after the work for which earlier consumers of 1 left out the event.
   const bool is_told = act.stream == kLegacy && m.is_told_legacy(act.array);
   if (act.is_synchronized && is_told) m.world.wait(act.stream, m.world.record(act.stream));
 }
@@ -467,8 +466,8 @@ inline void published_stream_waits(Model &m, Act &act) {
   m.world.wait(target, m.record(act));
 }
 
-// A host may wait for the target, which is not behind stream 1 by then: neither where that is
-// published, nor where it is the array's own.
+// A host may wait for the target, which is not after stream 1 then: neither if that is published,
+// nor if it is the array's own.
 inline void publish_from_stream_1(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   if (act.target != kHost) {
@@ -543,8 +542,8 @@ inline void remember_for_ever(Model &, Act &act) {
   act.keep = true;
 }
 
-// Memory that is freed on the stream itself needs no record; but the end of a view does, for those
-// who have the other arrays, unless another view was exported with its stream.
+// Memory that is freed on the stream itself needs no record. But the end of a view does, for
+// consumers of the other arrays, unless another view was exported with its stream.
 inline void record_what_is_marked(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   if (!array.used || (!array.published && m.owner_of(array).freed_on == array.stream)) return;
@@ -556,7 +555,7 @@ inline void record_what_is_marked(Model &m, Act &act) {
   m.keep(array, {m.world.record(array.stream), array.stream, kHost, true});
 }
 
-// The end is put off until the host has found them complete.
+// The end is deferred until the host has found them complete.
 inline void end_after_kept_uses(Model &m, Act &act) {
   for (int i = 0; i < m.kept_count; ++i) {
     const Owner &owner = m.owners[m.kept[i].owner];

@@ -49,8 +49,8 @@ constexpr const char *name_of(Stream stream) {
   return stream == kHost ? "the host" : kKinds[stream].name;
 }
 
-// Whether the driver orders the two streams' work by itself, as the legacy stream and a blocking
-// one of its context.
+// Whether the driver itself orders the two streams: the legacy stream and a blocking one of its
+// context.
 constexpr bool in_implicit_order(Stream a, Stream b) {
   if (a == kHost || b == kHost || kKinds[a].context != kKinds[b].context) return false;
   return (kKinds[a].legacy && kKinds[b].blocking) || (kKinds[a].blocking && kKinds[b].legacy);

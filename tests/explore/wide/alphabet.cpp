@@ -37,7 +37,7 @@ struct Operand {
 
 namespace {
 
-// Of all that is written as a word, the first one is what is meant where there is none.
+// The first word of each list is the default.
 constexpr const char *kArrayNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 constexpr const char *kAnother[] = {"-", "0", "1", "2", "3", "4", "5", "6", "7"};
 constexpr const char *kUseNames[] = {"0", "1", "2", "3"};
@@ -177,8 +177,8 @@ constexpr Verb kVerbs[] = {
     {"hold_memory", hold_memory, {2, 2, 3}, {kFreeUse, kArray, kStream, kStream, of(kHolds)}},
 };
 
-// What a program is of, and begins with: steps as in a program. A `?`, and what is left out, is
-// drawn; of words with a `/` between them, one.
+// The setting of a program, and its first steps, written as in a program. A `?`, and what is left
+// out, is drawn; of words with a `/` between them, one is drawn.
 struct Theme {
   unsigned weight;
   bool alone;
@@ -186,7 +186,7 @@ struct Theme {
 };
 constexpr Theme kThemes[] = {
     {35, false, ""},
-    // What an owner keeps is seen best where no stream tells of it.
+    // What an owner keeps shows best if no stream covers it.
     {4, true, "make ? ? ? ? stream/None | capture | join | join"},
     {2, true, "make ? ? ? IMPORTED stream/None | import"},
     {2, true, "make ? ? ? IMPORTED stream/None | import | capture | join | join"},
@@ -246,12 +246,12 @@ constexpr Theme kThemes[] = {
     {1, false,
      "make 0 ? N1 ? stream - | make 1 ? ? ? stream | capture ? N1"
      " | fail cuEventRecord/cuStreamWaitEvent/memory ? next | begin ? N2/N3 0 1 - ? both fork"},
-    // Others that were told of are taken into the capture before.
+    // Other streams that were told are taken into the capture first.
     {1, true,
      "make 0 ? N1 RECLAIMS/plain/own stream - | publish 0 N2 1 | dict 0 1 N2 ? event | end 0 event"
      " | sync_host | capture 0 N1 | begin 0 N2 0 - - ? both fork | end/finish/abandon 0"
      " | begin 1 N2/N3/B1 0 - - ? both fork | end/finish/abandon 1"},
-    // A view has gone, and the producer has reclaimed: it works on the own stream as before.
+    // A view was released, and the producer has reclaimed: it works on its own stream as before.
     {1, false,
      "make 0 ? N1/B1/1 ? stream - | publish 0 N2/B2 1 | begin 0 ? 1 - - ? both - | end 0 event"
      " | release 1 | produce 0 N1/B1/1 write | produce 0 N1/B1/1"},
@@ -259,7 +259,7 @@ constexpr Theme kThemes[] = {
     {1, false,
      "make 0 ? N1 ? stream - | make 1 ? 1 ? stream - | sync_host 1 | capture 0 N1"
      " | begin ? B1/B2/L1/2 0 1 - ? both fork | end"},
-    // A use is pending as the last holder goes; and somebody looks.
+    // A use is pending when the last reference is released, and another call looks for it.
     {1, false,
      "make ? ? ? ? None - | begin | end | release | make 1 ? ? ? ? -/N2"
      " | tensor/dict/pass_on/publish/publish_event/drain"},
@@ -275,7 +275,7 @@ constexpr Theme kThemes[] = {
     {1, false,
      "make ? ? ? used_on/own/alone | publish/dict/pass_on/begin/tensor"
      " | end/produce/begin | release_on/publish/dict/sync_host"},
-    // What streams are told.
+    // Which streams are told.
     {1, false,
      "make ? ? ? ? stream - | tensor ? ? 1/2/N2 | own_tensor/delete_tensor/begin/dict/publish"},
     {1, false,
@@ -293,8 +293,8 @@ constexpr Theme kThemes[] = {
     {1, true,
      "make 0 ? N1/N2 IMPORTED stream - | import 1 0 | publish 0/1 N2/N3 2 | dict 0 2 ? ? event"
      " | end 0 event | same_stream 0/1 - ?"},
-    // What a dict says of a mask, which a view's stream is not in order with; and an end that was
-    // put off by then.
+    // What a dict says of a mask that a view's stream is not ordered with; and an end that was
+    // deferred before.
     {1, false,
      "make 0 ? N1/N2 plain/own/used_on stream N3/N4 | publish 0 N1/N2 1 | dict 0 1 ? write event"
      " | end 0 event | dict 1 0 ? write event mask"},
@@ -305,7 +305,7 @@ constexpr Theme kThemes[] = {
     {1, false,
      "make 0 ? N1 plain/own/used_on stream N4 | begin 0 N1 0 - - ? both - | end 0 event"
      " | make 1 ? ? ? None - | begin 0 ? 1 - - ? both - | end 0 event | release 1 | dict 1 0"},
-    // A view's stream has been told, and the array's own is asked for, in one capture.
+    // A view's stream was told, and a tensor is asked for on the array's own, in one capture.
     {1, true,
      "make 0 ? N1 ? stream - | capture 0 N1/N2 | join 0 N1/N2 | publish 0 N2 1"
      " | dict 0 1 ? ? event | end 0 event | tensor/publish_event/same_stream"},
@@ -317,12 +317,12 @@ constexpr Theme kThemes[] = {
      "make 0 ? ? ? stream/None - | make 1 ? ? ? ? - | begin 0 ? 0 - - ? both - | end 0 event"
      " | capture 0 | release 0 | end_capture 0 | begin 0 ? 1 | end 0 event"},
     {1, false, "make 0 ? N1 ? stream - | capture 0 N1/N2 | release_on 0 N1/N2 | end_capture 0"},
-    // Somebody's array is memory of libcai's for a while, whose stream a capture begins on.
+    // A foreign array is memory of libcai's for a while, and a capture begins on its stream.
     {1, true,
      "make 0 ? ? ? stream/None - | hold_memory 0 0 | capture 0 | join 0 | end 0 | end_capture/begin"},
     // A release by stream is not the last one.
     {1, false, "make 0 ? ? ? stream - | view 0 1 | release_on 0 | produce 1 ? write"},
-    // What no event tells of, for the host to wait for; and a holder that goes after the others.
+    // Work that no event covers, so that the host must wait; and a reference that is released last.
     {1, false,
      "make 0 ? N1/N2 plain/RECLAIMS/used_on/own stream - | begin 0 N1/N2 0 - - ? both -"
      " | end 0 event | fail cuStreamGetId/cuStreamGetCtx/cuEventRecord 1 next always"

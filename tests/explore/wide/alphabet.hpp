@@ -21,7 +21,7 @@ namespace wide {
 
 using Program = std::vector<Step>;
 
-// One that the world allows, as a rule. Those that had to do with each other last are likelier.
+// Usually one that the world allows. Those that were last used together are likelier.
 class Drawer {
  public:
   explicit Drawer(std::uint64_t seed) : draw_(seed) {}

@@ -6,9 +6,9 @@
 namespace wide {
 namespace {
 
-// Whether no capture is in the way of an end: the work is where the use began, and so is every
-// stream that has to wait for it, or in no capture at all. The capture of a blocking stream is in
-// the way of stream 1, and so of the beginning.
+// Whether no capture prevents an end: the work is where the use began, and so is every stream that
+// has to wait for it, or it is in no capture at all. The capture of a blocking stream prevents work
+// on stream 1, and so the beginning.
 bool is_all_in_one_capture(const World &world, const Use &use) {
   // Nobody says which one a stream has been taken into.
   const bool are_two = world.captures[0].on && world.captures[1].on;
@@ -24,7 +24,7 @@ bool is_all_in_one_capture(const World &world, const Use &use) {
   return is_there(use.stream) && std::all_of(use.arrays.begin(), use.arrays.end(), [&](int number) {
            const Array &array = world.arrays[number];
            const Block &block = world.blocks[array.block];
-           // What is published of the others, who has the mask alone cannot tell from the use.
+           // A consumer of the mask alone cannot distinguish what the others publish from the use.
            if (array.part != kWhole && block.copied) return false;
            return is_there(array.said) && is_there(block.said) && is_there(block.mask_said);
          });
@@ -67,7 +67,7 @@ void begin(World &world, const Step &step) {
     if (said >= 0 && world.is_captured_alone(arrays[i], said)) return;  // a fork would join it
   }
   if (arrays.empty()) return;
-  // What is to join it back again has come with another stream of the capture.
+  // The stream that must join it back has come with another stream of the capture.
   if (world.is_forked(stream) && std::none_of(arrays.begin(), arrays.end(), [&](int number) {
         const Array &array = world.arrays[number];
         return array.said >= 0 && array.said != stream && world.is_capturing(array.said) &&
@@ -118,13 +118,13 @@ void begin(World &world, const Step &step) {
 }
 
 void give_up(World &world, Use &use) {
-  // Where no event can be recorded, nobody hears of the work until the host has waited.
+  // If no event can be recorded, no one is told of the work until the host has waited.
   const bool is_elsewhere = is_per_thread(use.stream) && use.stream != kPerThread + world.thread;
   // In a capture that it was not in, either.
   const bool is_late = use.stream != kGone && world.capture_of(use.stream) != use.capture &&
                        world.is_capturing(use.stream);
   bool is_parked = is_elsewhere || use.stream == kGone;
-  // Nobody else could join it back; and what there is no memory to hold by stays for ever.
+  // No one else could join it back; and what cannot be held for lack of memory stays forever.
   const bool is_held = use.stream != kGone && world.is_capturing(use.stream);
   const bool has_no_way = world.fault.is_for_memory() && (is_late || is_parked || is_held);
   if (use.is_forked || has_no_way) world.fault.forget();
@@ -134,7 +134,7 @@ void give_up(World &world, Use &use) {
   use.open = false;
   for (const int array : use.arrays) {
     world.met(Call::abandon, array, use.stream);
-    // It orders nothing for the producers, who hear of it by the owner alone.
+    // It orders nothing for the producers, which learn of it only from the owner.
     Block &block = world.blocks[world.arrays[array].block];
     (is_held ? block.copied : block.is_abandoned) = true;
     block.is_parked |= is_parked;
@@ -142,7 +142,7 @@ void give_up(World &world, Use &use) {
     // Who has the array that a tensor is of has another owner.
     if (is_late || world.arrays[array].tensor >= 0) block.is_unknown = true;
     if (block.keeper != kBorrowed) continue;
-    block.is_unknown = true;  // but for the program itself
+    block.is_unknown = true;  // except the program itself
     world.note_own_work(world.arrays[array].block, use.stream);
   }
 }
@@ -153,9 +153,9 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
   const int number = static_cast<int>(&use - world.uses);
   const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
                                         [&](int array) { return world.is_borrowed(array); });
-  // In a capture there is nothing that the program of a borrowed array could wait for.
+  // In a capture, the program of a borrowed array has nothing to wait for.
   const bool is_elsewhere = use.thread != kAnyThread && use.thread != world.thread;
-  // It is that thread's affair, and only there a 2 can be joined back into a capture.
+  // That thread must handle it, and only there a 2 can be joined back into a capture.
   if (is_elsewhere && (has_borrowed || use.is_forked)) return;
   const bool may_give_up = !has_borrowed || !world.is_capturing(use.stream);
   if (ending == Ending::abandon && may_give_up) {
@@ -321,7 +321,7 @@ void drain(World &world, const Step &step) {
   }
 }
 
-// Somebody frees memory, which some captures forbid, and none may come to harm by.
+// Frees memory, which some captures forbid. No capture may come to harm.
 void spare_captures(World &world, const Step &step) {
   const int stream = world.stream(step[1]);
   if (is_of_guest(stream) || world.is_in_guest) return;

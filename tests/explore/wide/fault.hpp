@@ -7,8 +7,8 @@
 
 namespace wide {
 
-// "memory" is allocations; the rest is what libcai calls, but for what loads it and what it undoes.
-// What is drawn more often stands here more often.
+// "memory" means allocations; the rest are calls of libcai, except those that load the driver or
+// undo something. Calls that are drawn more often occur more often here.
 inline constexpr unsigned kAllocations = 8;
 inline constexpr const char *kFailWords[] = {"memory",
                                              "memory",
@@ -49,7 +49,7 @@ struct Failing {
   unsigned nth = 1;    // the first call of it that fails, counted from 1
   unsigned calls = 0;  // of libcai's, before the one in which it fails
   unsigned times = 1;  // it fails so often,
-  unsigned every = 1;  // at each so many calls of it
+  unsigned every = 1;  // at each of this many calls
 };
 
 class Fault {
@@ -59,7 +59,7 @@ class Fault {
   void forget();
   void swap(Fault &other);
 
-  // What cannot be refused has a second way where there is no memory, and no third.
+  // A call that cannot fail has a fallback if there is no memory, and no second fallback.
   void spare_memory() {
     if (is_for_memory()) failing_.times = 1;
   }
@@ -67,14 +67,14 @@ class Fault {
   // Around a call of libcai's.
   void arm();
   void disarm();
-  // In it, where a party calls the driver, on any thread: nothing fails while this is held.
+  // While held, a party calls the driver, on any thread: nothing fails meanwhile.
   std::unique_lock<std::recursive_mutex> pause();
-  // In a forked child: whoever held a lock is not there.
+  // In a forked child, the thread that held a lock does not exist.
   static void forget_threads();
   bool is_armed() const { return is_armed_; }
-  // Whether allocations are to fail.
+  // Whether allocations must fail.
   bool is_for_memory() const { return is_chosen_ && !function_; }
-  // Whether the last call has met it.
+  // Whether the last call met the fault.
   bool has_struck() const { return has_struck_; }
   bool is_of_memory() const { return has_struck_ && !function_; }
 

@@ -7,7 +7,7 @@
 namespace wide {
 namespace {
 
-// The streams that a dict says; -1: none that a party could be sent to, who leaves that part alone.
+// The streams that a dict names; -1: none that a consumer could use, which leaves that part alone.
 struct Said {
   int stream = -1;
   int of_mask = -1;
@@ -68,9 +68,9 @@ void begin_without(World &world, const Step &step) {
   const Block &block = world.blocks[world.arrays[number].block];
   if (block.keeper == kAlone) return;
   const Said said = told_by_dict(world, number);
-  // Who is given the mask alone is told of that alone.
+  // A consumer of the mask alone is told only of the mask.
   const bool is_of_mask = step[6] && said.of_mask >= 0;
-  // Who was told of none waits for nothing; and then for its own work, of which nobody hears.
+  // A consumer that was told no stream waits for nothing; then for its own work, known to no one.
   const int told = said.is_none ? stream : is_of_mask ? said.of_mask : said.stream;
   if (said.is_none && world.is_capturing(stream)) return;
   if (told < 0 || world.is_captured_alone(number, stream)) return;
@@ -117,7 +117,7 @@ void use_dict(World &world, const Step &step) {
   if (world.conflicts(number, writes) || !world.may_use(number)) return;
   const Array &array = world.arrays[number];
   const Block &block = world.blocks[array.block];
-  // Who keeps uses by functions of its own, or not at all, hears of none.
+  // An owner that keeps uses by functions of its own, or not at all, is told of none.
   if (block.keeper == kAlone || block.keeper == kBorrowed || array.part != kWhole) return;
   if (block.is_masked || world.is_captured_alone(number, stream)) return;
   const Said said = told_by_dict(world, number);
@@ -149,7 +149,7 @@ void use_dict(World &world, const Step &step) {
 }
 
 void end_without(World &world, Use &use, bool waits) {
-  // What was captured is then in the graph, of which each launch is a use.
+  // Captured work is then in the graph, and each launch is a use.
   if (use.capture && !world.is_on(use.capture)) {
     use.open = false;
     return;

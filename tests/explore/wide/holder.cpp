@@ -68,13 +68,13 @@ void release(World &world, const Step &step) {
 void let_go(World &world, int number) {
   if (world.is_borrowed(number)) return free_borrowed(world, number);
   world.say("array %d is released", number);
-  // What has to be put off, and finds no memory for that, stays for ever.
+  // An end that must be deferred, without memory for that, never happens.
   if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
   world.fault.spare_memory();
   world.releases = true;
   const cai_array *const array = world.pointer(number);
   const int said = world.arrays[number].said;
-  // Nothing can be recorded there as yet, so it lives on.
+  // Nothing can be recorded there yet, so it lives on.
   if (said >= 0 && world.is_capturing(said)) {
     world.blocks[world.arrays[number].block].told |= 1U << said;
   }

@@ -13,9 +13,9 @@ namespace {
 
 constexpr cai_device kDevice{CAI_DEVICE_CUDA, 0};
 
-int next_block = 0;  // that the manager gives
+int next_block = 0;  // that the manager allocates
 
-// The stream of this thread's that has the value; none of the guest's, which memory never gets.
+// This thread's stream with the value; not one of the guest's, which memory never gets.
 int stream_of(const World &world, std::uint64_t value) {
   for (unsigned drawn = 0; drawn < kNamed; ++drawn) {
     const int stream = world.stream(drawn);
@@ -91,7 +91,7 @@ cai_status make_array(cai_memory *memory, cai_array **out, cai_error *error) {
   return cai_memory_array(memory, 0, &dtype, 1, shape, nullptr, out, error);
 }
 
-// Whether a 2 is another thread's, where it has no name.
+// Whether a 2 is another thread's, so that it cannot be named.
 bool is_elsewhere(const World &world, int stream) {
   return stream == kGone || stream == kPerThread + 1 - world.thread;
 }
@@ -126,7 +126,7 @@ static cai_memory *ordered_memory(World &world, int b, int stream) {
   return memory;
 }
 
-// Memory that has none, and is freed once its uses are complete.
+// Memory without a stream, freed once its uses are complete.
 static cai_memory *wrapped_memory(World &world, int b) {
   cai_memory_info info{};
   info.struct_size = sizeof info;
@@ -190,7 +190,7 @@ void array_of_memory(World &world, const Step &step) {
             array->said < 0 ? "None" : kStreamNames[array->said]);
 }
 
-// A consumer that has the memory: begins, works, and says so.
+// A consumer of the memory: begins, works, and records it.
 void record(World &world, const Step &step) {
   const int number = world.array(step[1]);
   const int stream = world.stream(step[2]);
@@ -213,7 +213,7 @@ void record(World &world, const Step &step) {
   const Handled handled(stream);
   world.quietly([&] { status = cai_memory_record(block->memory, handled.handle, &world.error); });
   if (!world.is_taken(status)) return end_later(world, later, number, stream, 0);
-  // The arrays' streams do not wait for it: who comes hears of it by the owner.
+  // The arrays' streams do not wait for it: later uses are told of it by the owner.
   block->copied = true;
   world.met(Call::record, number, stream);
 }
@@ -222,7 +222,7 @@ void free_refused() {
   MUST(cai_pending_flush(kDevice, nullptr));
 }
 
-// Whoever wants memory back that could not be freed.
+// Frees memory that could not be freed before.
 void flush(World &world, const Step &) {
   world.say("cai_pending_flush");
   cai_status status = CAI_OK;
@@ -247,7 +247,7 @@ void hold_memory(World &world, const Step &step) {
   const int stream = world.stream(step[3]), user = world.stream(step[4]);
   if (!use || number < 0 || world.is_borrowed(number)) return;
   const Array &array = world.arrays[number];
-  // Of a tensor, or of memory of libcai's, it is other memory.
+  // For a tensor's array, or memory of libcai's, it is other memory.
   if (array.tensor >= 0 || array.part == kMask || array.is_dead || array.block == kGuestBlock)
     return;
   if (world.blocks[array.block].keeper == kMemory) return;
@@ -258,7 +258,7 @@ void hold_memory(World &world, const Step &step) {
   }
   if (is_per_thread(array.said) || is_per_thread(world.blocks[array.block].unstated)) return;
   if (world.conflicts(number, true) || !world.may_use(number)) return;
-  // What an owner keeps by itself in a capture, is not found by address.
+  // What an owner keeps by itself in a capture is not found by address.
   if (keeps_by_itself(world, number) && world.capture_of(stream) != world.capture_of(user)) return;
   const cai_array *const pointer = world.pointer(number);
   const Handled handled(stream);

@@ -29,7 +29,7 @@ void print(const char *title, const char *const (&names)[count], const long (&me
   }
 }
 
-// Of pairs that need not meet: `count` is for any.
+// Pairs that need not occur together: `count` is for any.
 template <class What>
 struct Never {
   What first, then;

@@ -42,7 +42,7 @@ struct Last {
   Kind on = Kind::count;
 };
 
-// `last` is of the memory. Kinds: that the array came with, and that the call was for; none: for no
+// `last` is for the memory. The kinds of streams: that of the array, and that of the call; none: no
 // stream.
 void note_pair(Last &last, Call call, Kind said, Kind on);
 

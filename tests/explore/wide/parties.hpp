@@ -22,7 +22,7 @@ void produce(World &world, const Step &step);
 void await_uses(World &world, int number);
 // The producer of a borrowed array, once all uses of it have ended.
 void free_borrowed(World &world, int number);
-// What a provider says of an array that states no stream.
+// A provider's answer for an array that states no stream.
 std::int32_t provide(void *context, const cai_array *array, std::uint64_t *stream);
 
 // Publishing.
@@ -48,7 +48,7 @@ void abandon(World &world, const Step &step);
 void give_up(World &world, Use &use);  // cai_use_abandon()
 void end_use(World &world, Use &use, Ending ending, bool waits);
 void release_on(World &world, const Step &step);
-// Work of this party's that could not be told of: a use of it is ended later.
+// Work of this party that could not be reported: a use of it is ended later.
 void end_later(World &world, Use *open, int number, int stream, unsigned capture);
 void same_stream(World &world, const Step &step);
 void sync_host(World &world, const Step &step);
@@ -69,10 +69,10 @@ void set_stream(World &world, const Step &step);
 void array_of_memory(World &world, const Step &step);
 void record(World &world, const Step &step);
 void let_memory_go(World &world, const Step &step);
-// Somebody's array is used as memory of libcai's.
+// A foreign array is used as memory of libcai's.
 void hold_memory(World &world, const Step &step);
 void end_holding(World &world, Use &use);
-// What a capture has kept from being freed.
+// Memory that a capture has prevented from being freed.
 void free_refused();
 void flush(World &world, const Step &step);
 
@@ -85,7 +85,7 @@ void read_tensor(World &world, const Step &step);
 void delete_tensor(World &world, const Step &step);
 void let_tensor_go(World &world, Tensor &tensor);
 
-// Whoever has streams.
+// The party that owns streams.
 void begin_capture(World &world, const Step &step);
 void join(World &world, const Step &step);
 void end_capture(World &world, const Step &step);

@@ -11,7 +11,7 @@ namespace {
 
 // ---- The end of memory --------------------------------------------------------------------------
 
-// Bytes of a block's memory, in the order of a stream; -1: of none, and so the host waits.
+// The bytes of a block's memory, freed in the order of a stream; -1: no stream, so the host waits.
 void free_bytes(World &world, int block, int freed_on, std::size_t begin, std::size_t size) {
   Block &it = world.blocks[block];
   if (freed_on >= 0 && world.is_capturing(freed_on)) {
@@ -234,7 +234,7 @@ void make(World &world, const Step &step) {
   world.queue(b, stream, true);
   if (keeper != kMemory) world.note_own_work(b, stream);
   if (none) MUST_HOLD(world.wait_for(stream));
-  // A mask comes with a stream of its own, or None; memory that is freed on one stream has none.
+  // A mask comes with a stream of its own, or None. Memory that is freed on one stream has no mask.
   const bool has_none = kMaskStreams[step[6]] == kMaskOfNone;
   const int of_mask = has_none ? stream : kMaskStreams[step[6]];
   if (step[6] && !is_on_one && !world.is_capturing(of_mask)) {
@@ -329,7 +329,7 @@ void produce(World &world, const Step &step) {
   Array *const again = is_alone || is_heard ? nullptr : world.free_array(step[4]);
   if (!again && !is_alone && !is_heard) return;
   if (world.is_capturing(stream) && again) {
-    // What it publishes is then in the graph, with the stream that it publishes on.
+    // Published work is then in the graph, with the stream that it was published on.
     const int target = array.said < 0 ? stream : array.said;
     if (!world.is_in_one_capture(stream, target)) return;
   }
@@ -351,7 +351,7 @@ void produce(World &world, const Step &step) {
             kStreamNames[stream]);
   world.touch(number, stream, writes, false);
   if (again) publish_again(world, number, again, stream);
-  // What is published, or on the stream of its memory, libcai knows of.
+  // libcai knows what is published, and what is on the stream of its memory.
   const bool is_known = block.keeper == kMemory && !block.pending;
   if (!world.is_capturing(stream) && !is_known) world.note_own_work(array.block, stream);
 }

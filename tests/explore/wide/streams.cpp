@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whoever has streams: captures on them, graphs, and streams that go.
+// The party that owns streams: captures on them, graphs, and streams that are destroyed.
 #include "must.h"
 #include "parties.hpp"
 
@@ -17,7 +17,7 @@ void begin_capture(World &world, const Step &step) {
   *capture = {true, ++world.captures_begun, stream, world.thread, {}, {}};
 }
 
-// Another stream joins a capture, as whoever captures may let it; it is joined back at the end.
+// Another stream joins a capture, as the capturing code may allow; it is joined back at the end.
 void join(World &world, const Step &step) {
   const int stream = world.stream(step[2]);
   Capture &capture = world.captures[step[1]];
@@ -30,7 +30,7 @@ void join(World &world, const Step &step) {
 void end_capture(World &world, const Step &step) {
   Capture *const capture = &world.captures[step[1]];
   if (!capture->on) return;
-  // What has joined it must have been joined back.
+  // All streams that have joined it must have been joined back.
   for (const Use &use : world.uses) {
     if (use.open && use.is_forked) return;
   }
@@ -127,8 +127,8 @@ void enter_guest(World &world, const Step &) {
   world.say("the %s context is current", world.is_in_guest ? "second" : "first");
 }
 
-// What cai.h asks for before a context goes; owners are left over. The memory of some was there,
-// and nobody uses their arrays any more.
+// What cai.h requires before a context is destroyed. Owners remain. Some of their memory was in it,
+// and their arrays are not used any more.
 void end_guest(World &world, const Step &) {
   if (!machine().guest || world.any_captures()) return;
   if (world.blocks[kGuestBlock].lost) return;  // in whose order it was to be freed, nobody waits
@@ -155,7 +155,7 @@ void end_guest(World &world, const Step &) {
     if (!tensor.there) continue;
     if (tensor.block == kGuestBlock || !world.has_array_of(tensor.block)) return;
   }
-  // Nor has who holds memory of libcai's, but by an array of it.
+  // Nor does a party that holds libcai's memory, except through an array of it.
   for (int b = 0; b < kBlocks; ++b) {
     if (world.blocks[b].memory && !world.has_array_of(b)) return;
   }
@@ -180,7 +180,7 @@ void end_guest(World &world, const Step &) {
   for (Array &array : world.arrays) {
     if (array.there && array.block == kGuestBlock) array.is_dead = true;
   }
-  for (Block &block : world.blocks) block.is_parked_in_guest = false;  // that work has gone
+  for (Block &block : world.blocks) block.is_parked_in_guest = false;  // that work was destroyed
   world.end_guest();
 }
 

@@ -10,7 +10,7 @@
 namespace wide {
 namespace {
 
-// A tensor around libcai's, to hear of its end.
+// A tensor that wraps libcai's, to learn of its end.
 struct Told {
   DLManagedTensorVersioned tensor;
   DLManagedTensorVersioned *inner;
@@ -23,7 +23,7 @@ struct Told {
     if (!it.there) world.fail("a tensor ended twice");
     it.there = false;
     Block &block = world.blocks[it.block];
-    // Nothing may be recorded there as yet, so it lives on. The driver is asked where none of its
+    // Nothing may be recorded there yet, so it lives on. The driver is asked where none of its
     // calls is to fail.
     if (world.fault.is_armed() || world.is_capturing(it.stream)) block.told |= 1U << it.stream;
     self->inner->deleter(self->inner);
@@ -41,14 +41,14 @@ void ask_tensor(World &world, const Step &step) {
   if (!world.may_say(number, stream)) return;
   const Array &array = world.arrays[number];
   Block &block = world.blocks[array.block];
-  // No tensor has a mask; borrowed arrays cannot be held; and an owner with functions of its own is
-  // not told who has one.
+  // A tensor has no mask; borrowed arrays cannot be held; and an owner with functions of its own is
+  // not told of consumers.
   if (block.is_masked || block.keeper == kBorrowed || block.keeper == kAlone) return;
-  // Who has another import does not hear of it, nor who has the array that a tensor is of.
+  // Consumers of another import, or of the array that a tensor is of, do not learn of it.
   if (block.owners > 1 || (array.tensor >= 0 && array.said != stream)) return;
   if (world.conflicts(number, step[4] == 1) || !world.may_use(number)) return;
   if (world.is_pending_before_capture(array.block)) return;
-  // Beside a reader it is for reading at once: it does not come after what that has yet to do.
+  // Beside a reader it is for reading at once: it does not come after unfinished reads.
   const bool is_beside_reader = world.conflicts(number, true);
   DLManagedTensorVersioned *inner = nullptr;
   cai_status status = CAI_OK;
@@ -190,7 +190,7 @@ void read_tensor(World &world, const Step &step) {
   world.make_stale(tensor.block, static_cast<int>(step[1]));
   world.quietly([&] { status = cai_use_end(&use, &world.error); });
   if (world.is_taken(status)) return;
-  // Of what is lent nobody else can keep the use.
+  // Nobody else can keep uses of a lent tensor.
   world.say("cai_use_finish");
   MUST(cai_use_finish(&use, 1, &world.error));
 }

@@ -9,8 +9,8 @@ namespace wide {
 
 class Threads {
  public:
-  // Runs `body` on thread 0, which made this, or on thread 1, which begins when it is needed.
-  // Whoever calls waits, and does meanwhile what it is asked to in turn.
+  // Runs `body` on thread 0, which made this, or on thread 1, which begins when it is needed. The
+  // caller waits, and meanwhile does what it is asked to.
   template <class Body>
   void run(int thread, const Body &body) {
     if (thread == me_) return body();

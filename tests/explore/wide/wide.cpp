@@ -55,7 +55,7 @@ void close(World &world) {
     cai_use_abandon(&use.use);
     use.open = false;
   }
-  // What they have captured is judged when it runs.
+  // What they have captured is checked when it runs.
   for (unsigned i = 0; i < world.graphs.size(); ++i) launch(world, {0, i, kFirstHandle + 2, 0});
   for (Use &use : world.uses) {
     if (use.open) end_use(world, use, Ending::end, false);
@@ -72,9 +72,9 @@ void close(World &world) {
     if (!tensor.held) continue;
     world.on_thread(tensor.stream == kPerThread + 1, [&] { let_tensor_go(world, tensor); });
   }
-  // What can be known to be complete by now ends, before the host has waited for everything.
+  // Ends what is known to be complete before the host has waited for everything.
   for (int i = 0; i < 3; ++i) MUST(cai_drain(0, nullptr, nullptr));
-  // What graphs have held goes once they have run, on a thread of the driver's.
+  // Objects that graphs have held are released after they have run, on a thread of the driver.
   MUST(cu().cuCtxSynchronize());
   const bool has_guest = machine().guest;
   if (has_guest) machine().in_guest([] { MUST(cu().cuCtxSynchronize()); });
@@ -95,7 +95,7 @@ void close(World &world) {
   world.fail("an owner has not ended");
 }
 
-// The steps that `next` gives: what is wrong with them; empty if nothing is.
+// Runs the steps from `next`; returns the error, or empty.
 template <class Next>
 std::string run_all(bool tells, const Next &next) {
   World world(tells);
@@ -189,7 +189,7 @@ bool random(long count, std::uint64_t seed, bool hunts) {
   return wrong == 0;
 }
 
-// What has met in as many programs.
+// The pairs that occurred in this many programs.
 bool pairs(long count, std::uint64_t seed) {
   const bool good = run_random(count, seed) == 0;
   return tell_pairs() && good;

@@ -265,7 +265,7 @@ void World::note_captured(int number, int stream) {
     capture.touched.push_back(number);  // of which the program keeps the array
     ++arrays[number].graphs;
   }
-  // What a tensor came after in the capture, its array's users know of alone.
+  // Only the users of its array know what a tensor came after in the capture.
   const int tensor = arrays[number].tensor;
   if (tensor < 0 || !tensors[tensor].capture) return;
   const int of = tensors[tensor].array;

@@ -45,7 +45,7 @@ struct Block {
   bool lost = false;        // and not to be had again
   bool is_gone = false;     // with its context
   bool is_unknown = false;  // what an abandoned use has pending
-  // Likewise, until cai_drain() has waited: nobody but the owner has heard of it, or not even that.
+  // The same until cai_drain() has waited: only the owner knows it, or not even that.
   bool is_abandoned = false, is_parked = false;
   bool is_parked_in_guest = false;  // until that has been called in the guest
   unsigned told = 0;                // streams that same_stream() named
@@ -61,7 +61,7 @@ struct Block {
   Last last;  // call
 };
 
-// What an array is of: a mask is memory of its own, which others may have without the elements.
+// What an array is of: a mask has memory of its own, which others may have without the elements.
 enum Part { kWhole, kMask, kElements };
 inline constexpr const char *kPartWords[] = {"all", "mask", "elements"};
 
@@ -82,7 +82,7 @@ struct Array {
 };
 
 // What a party without libcai has asked for, to work on `stream`; or a party with libcai, which has
-// made an array of it. In order with what came before it: others' work makes it stale.
+// made an array of it. Ordered after what came before it: work of others makes it stale.
 struct Tensor {
   bool there = false;  // its deleter has not been called
   int array = 0;       // that it was asked of
@@ -95,8 +95,8 @@ struct Tensor {
 
   bool is_own = false;  // that array's owner says that the stream is the exporter's own
 
-  // Whether an array was made of it: those of one memory find each other's uses, but for those on a
-  // stream that is said to be the exporter's.
+  // Whether an array was made of it: arrays of one memory find each other's uses, except those on a
+  // stream that is stated to be the exporter's.
   bool is_owned() const { return there && !held; }
 };
 
@@ -111,10 +111,10 @@ struct Use {
   std::vector<std::uint32_t> accesses;
   bool is_forked = false;        // into a capture that had begun on another stream
   int thread = kAnyThread;       // that can end it
-  unsigned capture = 0;          // that the work is in; 0: none
+  unsigned capture = 0;          // of the capture that the work is in; 0: none
   int told = -1;                 // by a party without libcai: the stream that it was told
   int told_of_mask = -1;         // likewise; the same, if there is no mask
-  bool is_unheard = false;       // told of no stream: the host waits for the work
+  bool is_unheard = false;       // told no stream: the host waits for the work
   cai_memory *memory = nullptr;  // that holds the array instead; `stream` is its own
 };
 
@@ -181,7 +181,7 @@ struct World {
   // With more, each that number less 1; 0: none.
   std::vector<int> arrays_of(unsigned number, std::initializer_list<unsigned> more) const;
   unsigned lowest_free_array() const;
-  // Null: it is none.
+  // Null: it is not free.
   Array *free_array(unsigned number);
   Use *free_use(unsigned number);
   Use *open_use(unsigned number);
@@ -196,42 +196,42 @@ struct World {
   bool is_legacy_barred() const;
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const;
-  // By a use that is open still.
+  // By a use that is still open.
   bool is_in_forked_use(int stream) const;
   // Whether some capture is of a stream 2, to which only its own thread can join another one back.
   bool captures_2() const;
   // 1 and 2 are names in the context of the array's memory.
   bool may_say(int number, int stream) const;
-  // Uses that conflict do not overlap, nor with work that nobody has been told of.
+  // Conflicting uses must not overlap, nor may uses and work that was told to no one.
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
-  // Whether the array was used in the stream's capture, and has no owner who would order its uses
-  // there: it is borrowed, or of a tensor that was not asked for there.
+  // Whether the array was used in the stream's capture, and no owner would order its uses there: it
+  // is borrowed, or of a tensor that was not asked for there.
   bool is_captured_alone(int number, int stream) const;
   bool is_in_one_capture(int stream, int other) const;
-  // Whether the stream is in a capture that began on another one: what it has not waited for may
-  // have ended there before, and nobody can tell it.
+  // Whether the stream is in a capture that began on another one: work that it has not waited for
+  // may have ended there before, which no one can tell.
   bool has_joined(int stream) const;
-  // Which; 0: in none.
+  // Which one; 0: none.
   unsigned capture_of(int stream) const;
   bool is_on(unsigned capture) const;
-  // What the producer has queued outside of a capture on a stream that is in it by now, no event
-  // tells of: it publishes that before.
+  // No event covers what the producer has queued outside of a capture on a stream that is in it
+  // now: it publishes that before.
   bool is_pending_before_capture(int block) const;
   // The same, of a block.
   bool conflicts_in(int block, bool writes) const;
   // Streams that others were told to use it on, and may.
   unsigned told(int block) const;
-  // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
-  // And what was made of a tensor must come after what others have done since; of one that was
-  // asked for in a capture, it is for that alone.
+  // Whether this thread may use it: a 2 is valid on one thread only, which is unknown without an
+  // owner. An array of a tensor must come after what others have done since; if the tensor was
+  // asked for in a capture, it is only for that capture.
   bool may_use(int number) const;
-  // Whether the array that the tensor is of is there still.
+  // Whether the array of the tensor still exists.
   bool has_array_of(const Tensor &tensor) const;
   // The same by a graph, which may be of that capture.
   bool may_launch(int number) const;
-  // Whether it was made of a tensor: who has the array that this is of hears of no stream that it
-  // is published on.
+  // Whether it was made of a tensor: a consumer of the array that this is of is not told of a
+  // stream that it is published on.
   bool is_of_tensor(int number) const { return arrays[number].tensor >= 0; }
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
 
@@ -241,10 +241,10 @@ struct World {
   // An array's memory is accessed on a stream; in a capture, by the graph.
   void touch(int number, int stream, bool writes, bool with_mask = true);
   void touch_mask(int number, int stream, bool writes);
-  // Likewise, by who has a tensor.
+  // The same by a consumer of a tensor.
   void touch_by_tensor(int number, int stream, bool writes);
-  // Tensors of the block do not come after this work, but for those that it was done through; and,
-  // if libcai has kept it, others of which there are arrays.
+  // Tensors of the block do not come after this work, except those through which it was done; and,
+  // if libcai has kept it, those of which there are arrays.
   void make_stale(int block, int tensor, bool is_kept = true);
   void note_own_work(int block, int stream);
   void note_pending(int block, int stream);
@@ -281,7 +281,7 @@ struct World {
     if (fault.is_of_memory()) return;
     if (host_waits() - before > waits_of_frees) fail("the host was blocked");
   }
-  // Nor does an array end, if the stream that the call works on is being captured.
+  // Nor does an array end if the stream that the call works on is being captured.
   template <class Call>
   void quietly_on(int stream, const Call &call) {
     works_on = stream;
@@ -290,8 +290,7 @@ struct World {
   }
   bool has_failed(cai_status status) const;
   void expect(cai_status status);
-  // Whether the call was taken; what is refused must be refused as the rules allow, or because
-  // something has failed.
+  // Whether the call succeeded. A failure must be one that the rules allow, or that was injected.
   bool is_taken(cai_status status);
   // A call was taken; -1: for no stream.
   void met(Call call, int number, int stream = -1);
@@ -315,12 +314,12 @@ struct World {
   std::string problem;  // the first; empty: none
   cai_error error{};    // of the last call that failed
   std::uint64_t waits_of_frees = 0;
-  int works_on = -1;         // the stream of the call that is under way; -1: none
+  int works_on = -1;         // the stream of the current call; -1: none
   bool is_in_guest = false;  // libcai is called with the guest current, where 1 and 2 are others
 
  private:
   Kind kind_of(int stream) const;
-  // In a capture, the graph has the array's memory.
+  // In a capture, the graph holds the array's memory.
   void note_captured(int number, int stream);
 
   std::uint64_t races;

@@ -100,7 +100,7 @@ def structured():
 
 
 class MaskedByBits(np.ma.MaskedArray):
-    """What the text calls a mask of type '|t1', and Arrow a validity bitmap."""
+    """A mask of type '|t1' in the text, and a validity bitmap in Arrow."""
 
 
 def masked(kind):
@@ -108,11 +108,11 @@ def masked(kind):
 
 
 def has_code(dtype):
-    """Of ml_dtypes' types, those that DLPack and libcai have numbers for, byte for byte."""
+    """The types of ml_dtypes for which DLPack and libcai have numbers, byte for byte."""
     return dtype.name.startswith(("bfloat16", "float8_"))
 
 
-# What each row is, for NumPy; a partner's column has all of them.
+# The NumPy form of each row; a partner's column has all of them.
 ROWS = {
     **{name: lambda make=make: make(np.dtype("<f4")) for name, make in LAYOUTS.items()},
     **{name: of_type(dtype) for name, dtype in NUMBERS.items()},

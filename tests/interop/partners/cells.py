@@ -69,7 +69,7 @@ def read(address, shape, strides, itemsize):
 
 
 def seen_by_libcai(taken, read=read):
-    """What libcai has made of an array, and the bytes that are there."""
+    """The array that libcai has made, and the bytes that are there."""
     return Seen(
         taken.data,
         taken.shape,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Partners whose arrays are on a GPU, here simcuda's: numba-cuda and cuda.core. What is in an array
-is pending on a stream until somebody waits for that."""
+is pending on a stream until a call waits for that."""
 
 import ctypes
 
@@ -85,7 +85,7 @@ def on_gpu(array):
 
 
 def read_from_gpu(address, shape, strides, itemsize, stream=mine):
-    """The bytes of a GPU's array, in C order, by a copy of all that it lies in."""
+    """The bytes of a GPU array, in C order, by a copy of all memory that it spans."""
     if 0 in shape:
         return b""
     reach = [(extent - 1) * step for extent, step in zip(shape, strides, strict=True)]
@@ -98,7 +98,7 @@ def read_from_gpu(address, shape, strides, itemsize, stream=mine):
 
 
 def used(array):
-    """What libcai has made of an array, read in order with whoever filled it."""
+    """The array that libcai has made, read in order with the work that filled it."""
     if array.size:
         array.locate()  # it is all within its allocation
     with libcai.use(array, stream=number_of(mine), access="read"):
@@ -207,7 +207,7 @@ WAYS = [*NUMBA_CUDA, *CUDA_CORE]
 
 
 def end():
-    """What simcuda has to complain of."""
+    """The errors that simcuda has found."""
     found = []
     for name in ("simcuda_races", "simcuda_unsupported"):
         count = getattr(driver, name)

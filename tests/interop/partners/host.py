@@ -138,7 +138,7 @@ TVM_FFI = [
         on_host,
         lambda x: seen_by_tvm(tvm_ffi.from_dlpack(Only(x, *DLPACK))),
     ),
-    # What a function returns is made an Array again, by our table.
+    # A function's result is made an Array again, by our table.
     Way("tvm-ffi", "takes", "an argument, and back", on_host, lambda x: seen_by_libcai(echo(x))),
 ]
 
@@ -283,7 +283,7 @@ NANOARROW = [
 
 @functools.cache
 def nanobind_arrays():
-    """arrays.cpp, with nanobind's sources, or with these as whoever calls has compiled them."""
+    """arrays.cpp, with nanobind's sources, or with these as the caller has compiled them."""
     source, include = Path(nanobind.source_dir()), Path(nanobind.include_dir())
     folders = [include, source.parent / "ext/robin_map/include", sysconfig.get_path("include")]
     with tempfile.TemporaryDirectory() as folder:

@@ -29,7 +29,7 @@ world = MPI.COMM_WORLD
 
 
 def serve():
-    """What the other process does: receives so many bytes and tells them, or sends some."""
+    """The other process: receives bytes and prints them, or sends some."""
     while (order := world.recv(source=0, tag=ORDER)) is not None:
         if isinstance(order, bytes):
             world.Send(bytearray(order), dest=0, tag=DATA)
@@ -45,7 +45,7 @@ if world.rank == OTHER:
 
 
 def behind_a_dict(array):
-    """What libcai says of an array on a GPU, but with the host's memory."""
+    """The interface that libcai gives for an array on a GPU, but with host memory."""
     value = interface(array.data if isinstance(array, np.ma.MaskedArray) else array)
     if isinstance(array, np.ma.MaskedArray):
         valid = valid_in(array)
