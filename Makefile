@@ -93,7 +93,7 @@ format: ## lay out C, C++, Python and Rust in the project's style
 	@ruff check --quiet --fix
 
 .PHONY: lint
-lint: ## check style and look for mistakes
+lint: ## check style, words and spelling, and look for mistakes
 	@tools/setup lint
 	@tools/build
 	@status=0; \
