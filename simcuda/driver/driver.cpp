@@ -369,6 +369,7 @@ void Session::finish(const Races::Chosen &chosen) {
   const auto pending = driver.schedule.pending_of(chosen);
   const auto contexts = contexts_of(pending);
   driver.schedule.finish(pending, lock);
+  driver.schedule.host_waited_for_all();
   release_unused(driver);
   driver.races.host_saw(reached);
   refuse_failed(contexts);

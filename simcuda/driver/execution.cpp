@@ -78,6 +78,11 @@ void Execution::execute(std::uint64_t grid_id) {
   outcome_ = kernel::run(*launch_->code->ptx, *launch_->code->kernel, launch, *this);
 }
 
+std::uint64_t Execution::nanoseconds() const {
+  constexpr std::uint64_t instructions_at_once = 1024;  // a nanosecond for so many
+  return outcome_.instructions / instructions_at_once;
+}
+
 // With the simulator's lock held again.
 void Execution::ran(const Operation &operation) {
   for (auto &[address, memory] : found_) --memory.allocation->kernels;

@@ -17,6 +17,7 @@ class Execution final : public LaunchWork, private kernel::Environment {
   std::shared_ptr<LaunchWork> again() const override;
   void run(const Operation &operation) override;
   void ran(const Operation &operation) override;
+  std::uint64_t nanoseconds() const override;
 
  private:
   explicit Execution(const LaunchWork &same) : LaunchWork(same) {}

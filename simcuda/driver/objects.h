@@ -83,6 +83,8 @@ class KernelWork {
   virtual void run(const Operation &operation) = 0;
   // Called after that, with the simulator's lock: reports the outcome.
   virtual void ran(const Operation &operation) = 0;
+  // How long it took on the virtual clock, as its work goes.
+  virtual std::uint64_t nanoseconds() const { return 0; }
 };
 
 // One piece of work in a stream. It may run once all operations that it waits for are done.
@@ -115,7 +117,7 @@ struct Operation {
   bool demanded = false;  // something waits for it: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
-  std::uint64_t finished_ns = 0;                     // on the simulator's virtual clock
+  std::uint64_t begins_ns = 0, finished_ns = 0;      // on the simulator's virtual clock
   std::shared_ptr<const NodeParameters> parameters;  // if it is captured
   std::shared_ptr<const Step> step;                  // the race detector's record of it
 };

@@ -105,6 +105,9 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   races_.submitted(*operation);
   waits_for.insert(waits_for.end(), operation->merely_after.begin(), operation->merely_after.end());
   operation->merely_after.clear();
+  operation->begins_ns = host_ns_;
+  for (auto &before : waits_for)
+    operation->begins_ns = std::max(operation->begins_ns, before->finished_ns);
   std::erase_if(waits_for, is_done);
   for (auto &before : waits_for) before->followers.push_back(operation);
   operation->blockers = waits_for.size() + operation->external;
@@ -174,15 +177,19 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
 
 // The caller holds the operation: a reference released here may have been the only other one.
 void Schedule::complete(Operation &operation) {
-  clock_ns_ += operation.duration_ns;  // virtual, so that elapsed times repeat
-  operation.finished_ns = clock_ns_;
+  // Virtual, so that elapsed times repeat. Work takes place side by side unless it is ordered.
+  const std::uint64_t extra_ns = operation.kernel ? operation.kernel->nanoseconds() : 0;
+  operation.finished_ns = operation.begins_ns + operation.duration_ns + extra_ns;
+  last_ns_ = std::max(last_ns_, operation.finished_ns);
   operation.state = Operation::State::done;
   if (operation.host_function) races_.host_function_returned(operation);
   if (operation.kernel) races_.has_told(operation);
   pending_.erase(operation.id);
-  for (auto &next : operation.followers)
+  for (auto &next : operation.followers) {
+    next->begins_ns = std::max(next->begins_ns, operation.finished_ns);
     if (--next->blockers == 0 && next->demanded && !next->busy_ns)
       ready_.emplace(urgency(next->id), next);
+  }
   operation.followers.clear();
   operation.waits_for.clear();
   operation.accesses.clear();
@@ -258,6 +265,11 @@ void Schedule::finish(const std::vector<OperationPtr> &operations, Lock &lock) {
   };
   const std::chrono::seconds long_time(5);
   while (!done_.wait_for(lock, long_time, all_done)) say_what_stands_in();
+  host_waited(operations);
+}
+
+void Schedule::host_waited(const std::vector<OperationPtr> &operations) {
+  for (auto &operation : operations) host_ns_ = std::max(host_ns_, operation->finished_ns);
 }
 
 bool Schedule::query(const std::vector<OperationPtr> &operations, Lock &lock) {
@@ -273,7 +285,9 @@ bool Schedule::query(const std::vector<OperationPtr> &operations, Lock &lock) {
   }
   if (asked_before) demand(operations);
   settle(lock);
-  return std::all_of(operations.begin(), operations.end(), is_done);
+  const bool done = std::all_of(operations.begin(), operations.end(), is_done);
+  if (done) host_waited(operations);
+  return done;
 }
 
 void Schedule::settle(Lock &lock) {

@@ -64,6 +64,8 @@ class Schedule {
   // stream busy, each query first passes a virtual millisecond of that.
   bool query(const std::vector<OperationPtr> &operations, Lock &lock);
   std::vector<OperationPtr> pending_of(const Races::Chosen &chosen) const;
+  // The host has waited for all work, which may have been done before.
+  void host_waited_for_all() { host_ns_ = last_ns_; }
   std::size_t pending() const { return pending_.size(); }
 
   // Waits until demanded work is done, except for kernels that run for long.
@@ -96,6 +98,7 @@ class Schedule {
   // whether any time is left.
   bool busy_after(const std::vector<OperationPtr> &operations, std::uint64_t ns);
   void complete(Operation &operation);
+  void host_waited(const std::vector<OperationPtr> &operations);
   void work();
   void start_worker();
   void begin_kernel(const OperationPtr &operation);
@@ -126,7 +129,8 @@ class Schedule {
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
   std::uint64_t seeded_at_ = 0;  // the last operation's id at that time
-  std::uint64_t clock_ns_ = 0;
+  // On the virtual clock: when all work so far has finished, and until when the host has waited.
+  std::uint64_t last_ns_ = 0, host_ns_ = 0;
   std::size_t busy_ = 0;  // operations that keep a stream busy
   std::uint64_t calls_ = 0;
   bool worker_started_ = false;
