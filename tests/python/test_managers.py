@@ -570,9 +570,9 @@ def test_what_is_refused(heap, tmp_path):
         memory_manager("logging", upstream=heap, path="x", write=print)
     with pytest.raises(libcai.UseError):
         memory_manager("logging", upstream=heap, path=tmp_path / "no" / "where")
-    with pytest.raises(TypeError, match="'retrying'.* requires 'retry'"):
+    with pytest.raises(TypeError, match=r"'retrying'.* requires 'retry'"):
         memory_manager("retrying", upstream=heap)
-    with pytest.raises(TypeError, match="'limiting'.* requires 'limit'"):
+    with pytest.raises(TypeError, match=r"'limiting'.* requires 'limit'"):
         memory_manager("limiting", upstream=heap)
     with pytest.raises(TypeError, match="MemoryManager is required"):
         memory_manager("statistics", upstream="host")
