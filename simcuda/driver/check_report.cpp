@@ -27,9 +27,10 @@ Told &told() {
   return *all;
 }
 
-// "simcuda:   by parameter 2 (out), in the 256 bytes of device memory at 0x...".
+// "simcuda:   by parameter 2 (out), in the 256 bytes of device memory at 0x...", and where that was
+// allocated.
 std::string memory_of(const kernel::Finding &finding) {
-  return finding.memory.empty() ? finding.memory : "simcuda:   " + finding.memory + '\n';
+  return finding.memory.empty() ? finding.memory : "simcuda:   " + finding.memory;
 }
 
 // "simcuda:   as operation 3, on blocking stream ...".

@@ -141,7 +141,7 @@ std::string Execution::memory_of(const kernel::Finding &finding) {
   for (const kernel::Access &access : outcome_.accesses)
     if (access.begin <= finding.address && finding.address < access.end)
       parameter = parameter_of(access);
-  return parameter + "in " + describe_memory(*memory.allocation);
+  return parameter + "in " + describe_memory(*memory.allocation) + '\n' + where(*memory.allocation);
 }
 
 kernel::Window Execution::find(std::uint64_t address) {

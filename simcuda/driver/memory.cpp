@@ -178,6 +178,7 @@ void Arena::release(std::uintptr_t address, std::size_t size) {
 
 void Memory::add(const AllocationPtr &allocation) {
   allocation->buffer_id = ++last_buffer_id_;
+  allocation->made_at = thread_state().site;
   // Freed memory at these addresses is forgotten.
   auto old = freed_.lower_bound(allocation->address);
   if (old != freed_.begin() && freed(allocation->address)) --old;
@@ -215,6 +216,7 @@ AllocationPtr Memory::allocate_hidden(int device, std::size_t size, Track track)
   allocation->address = block.address;
   allocation->bytes = block.bytes;
   allocation->size = size;
+  allocation->made_at = thread_state().site;
   std::memset(block.bytes, fresh_poison, size);
   if (track == Track::written) track_written(*allocation);
   return allocation;

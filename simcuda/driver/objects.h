@@ -269,6 +269,7 @@ struct Allocation {
   std::shared_ptr<Context> context;  // null for memory of a pool
   std::shared_ptr<Pool> pool;
   std::weak_ptr<GraphMemory> graph;  // for memory of a graph
+  Site made_at = 0;                  // the call that allocated it
   std::uintptr_t address = 0;        // what the client was given
   std::uintptr_t alias = 0;          // the device's own address of the same bytes, if it differs
   std::size_t size = 0;

@@ -82,14 +82,18 @@ std::string line_of(const Use &use) {
   return text + ", on " + use.step->line->name + '\n' + where(*use.step);
 }
 
+std::string line_of(const char *what, Site site) {
+  return site ? std::string("simcuda:       ") + what + told(site) + '\n' : std::string();
+}
+
 std::string memory_of(const Race &race) {
   // An array has no address that a client would know.
   const bool of_array = race.allocation && race.allocation->array;
   const std::uintptr_t from = of_array ? race.allocation->address : 0;
   const std::string text =
       "simcuda:   in bytes " + hex(race.begin - from) + " to " + hex(race.end - from) + " of ";
-  return text + (race.allocation ? describe_memory(*race.allocation) : "pageable host memory") +
-         '\n';
+  if (!race.allocation) return text + "pageable host memory\n";
+  return text + describe_memory(*race.allocation) + '\n' + where(*race.allocation);
 }
 
 // What a loop repeats is counted each time and reported once.
@@ -158,11 +162,12 @@ void tell(const std::string &text) {
 }
 
 std::string where(const Step &step) {
-  const auto line = [](const char *what, Site site) {
-    return site ? std::string("simcuda:       ") + what + told(site) + '\n' : std::string();
-  };
-  return line("called at ", step.site) + line("node made at ", step.made_at) +
-         line("stream made at ", step.line->made_at);
+  return line_of("called at ", step.site) + line_of("node made at ", step.made_at) +
+         line_of("stream made at ", step.line->made_at);
+}
+
+std::string where(const Allocation &allocation) {
+  return line_of("allocated at ", allocation.made_at);
 }
 
 std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address) {

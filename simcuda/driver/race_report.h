@@ -43,6 +43,8 @@ void say(const std::string &text);
 void tell(const std::string &text);
 // The lines with the call site, as far as it is known.
 std::string where(const Step &step);
+// The same for memory: where it was allocated.
+std::string where(const Allocation &allocation);
 // "the 256 bytes of device memory at 0x..."
 std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address);
 std::string describe_memory(const Allocation &allocation);

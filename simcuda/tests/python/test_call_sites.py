@@ -74,6 +74,7 @@ def test_both_calls_and_where_their_streams_were_made(run):
     streams = line_of('    return new("cuStreamCreate", 1), new("cuStreamCreate", 1)', whole)
     first, second = line_of("fill(one)", whole), line_of("fill(two)", whole)
     start = line_of("one, two = streams()", whole)
+    data = line_of('data = new("cuMemAlloc_v2", size)', whole)
     stream = (
         "stream made",
         f"client.py:{made} in new, from client.py:{streams} in streams, "
@@ -85,6 +86,7 @@ def test_both_calls_and_where_their_streams_were_made(run):
         stream,
         ("called", f"client.py:{fill} in fill, from client.py:{second} in <module>"),
         stream,
+        ("allocated", f"client.py:{made} in new, from client.py:{data} in <module>"),
     ]
 
 
@@ -202,7 +204,7 @@ class Last:
 sys.last = Last()
 """)
     assert done.returncode == 66, done.stderr
-    assert [what for what, _ in places(done)] == ["called", "stream made"] * 2
+    assert [what for what, _ in places(done)] == [*["called", "stream made"] * 2, "allocated"]
 
 
 def test_daemons_while_python_ends(run):
@@ -237,5 +239,5 @@ assert cuda.cuCtxSynchronize() == 0
 """
     )
     assert done.returncode == 66
-    assert [what for what, _ in places(done)] == ["called", "stream made"]
-    assert re.fullmatch(r"client.py:\d+ in <module>", places(done)[0][1])
+    assert [what for what, _ in places(done)] == ["allocated", "called", "stream made"]
+    assert re.fullmatch(r"client.py:\d+ in <module>", places(done)[1][1])
