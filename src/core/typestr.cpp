@@ -125,7 +125,8 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
     if (count > UINT32_MAX / kBytesPerCodePoint) return wrong("is too large");
     count *= kBytesPerCodePoint;
   }
-  if (!is_known_size(dtype.kind, count)) return wrong("is of no kind and size that the text knows");
+  if (!is_known_size(dtype.kind, count))
+    return wrong("has a kind and size that the CUDA Array Interface does not have");
   dtype.itemsize = count;
 
   if (at != end) {
@@ -143,8 +144,8 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
   }
   if (order == '\0' || order == '=' || (order == '|' && dtype.byteorder != '|')) {
     parsed.spelling = Spelling::loose;
-    parsed.fault =
-        order == '\0' ? "gives no byte order" : "gives no byte order that the text knows";
+    parsed.fault = order == '\0' ? "gives no byte order"
+                                 : "has a byte order that the CUDA Array Interface does not have";
   } else if (has_zeros) {
     parsed.spelling = Spelling::loose;
     parsed.fault = "has zeros before a number";
@@ -175,7 +176,7 @@ void format_typestr(const cai_dtype &dtype, char *out) noexcept {
 const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
   if (dtype.kind == 't' && !bits_allowed) return "is of bits, which only a mask may be";
   if (!is_known_size(dtype.kind, dtype.itemsize))
-    return "is of no kind and size that the text knows";
+    return "has a kind and size that the CUDA Array Interface does not have";
   if (order_matters(dtype.kind, dtype.itemsize) ? dtype.byteorder != '<' && dtype.byteorder != '>'
                                                 : dtype.byteorder != '|') {
     return "has a byte order that does not fit its kind";

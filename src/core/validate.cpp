@@ -80,12 +80,13 @@ cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
       array.stream_kind == CAI_STREAM_STREAM || array.stream_kind == CAI_STREAM_EVENT;
   if (!carries && array.stream_kind != CAI_STREAM_NONE &&
       array.stream_kind != CAI_STREAM_UNSTATED) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream has the invalid kind %u",
-                array.stream_kind);
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
+                "stream_kind is %u, which is no CAI_STREAM_*", array.stream_kind);
   }
   if (carries != (array.stream != 0)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
-                "stream is 0x%llx, which its kind %u forbids",
+                carries ? "stream is 0x%llx, though stream_kind is %u (STREAM or EVENT)"
+                        : "stream is 0x%llx, though stream_kind is %u (NONE or UNSTATED)",
                 static_cast<unsigned long long>(array.stream), array.stream_kind);
   }
   if (carries && array.device_type == CAI_DEVICE_CPU) {

@@ -63,7 +63,8 @@ Stream stream_here(driver::Session &session, std::uint64_t value, int32_t index)
   stream.context = session.current();
   if (!stream.context) {
     throw Failure(CAI_ERR_ARGUMENT, {0, index},
-                  "stream %d is a default stream of the current context, and none is current",
+                  "stream %d is a default stream of the current context, and none is current on "
+                  "this thread: make one current, or pass a stream that was created",
                   static_cast<int>(value));
   }
   return stream;

@@ -468,10 +468,10 @@ static void test_loose_orders(void) {
   check_context = "loose orders";
   make_interface(&d)->typestr = TEXT("f4");
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, read_with(&d.in, CAI_STRICT, sizeof storage, &out));
-  CHECK(strstr(ERR->message, "byte order") && !strstr(ERR->message, "that the text knows"));
+  CHECK(strstr(ERR->message, "gives no byte order") != NULL);
   make_interface(&d)->typestr = TEXT("=f4");
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, read_with(&d.in, CAI_STRICT, sizeof storage, &out));
-  CHECK(strstr(ERR->message, "byte order that the text knows") != NULL);
+  CHECK(strstr(ERR->message, "has a byte order that the CUDA Array Interface does not") != NULL);
 }
 
 /* Lenient reading accepts integers of other types, 0 too. */

@@ -310,6 +310,17 @@ def test_doctor_finds_a_driver_that_does_not_work(monkeypatch, setting, said):
     assert "a driver that works  a driver of CUDA 12.0 or newer" in done.stdout
 
 
+def test_doctor_finds_no_compilers(monkeypatch, told):
+    """numba-cuda compiles no kernel without libNVVM."""
+    what = "kernels of numba-cuda"
+    monkeypatch.setattr(doctor, "installed", lambda: {"numba-cuda": "0.30.4"})
+    monkeypatch.setattr(doctor, "compilers", list)
+    advice = dict(json.loads(told("doctor", "--json").stdout)["advice"])
+    assert advice[what] == "pip install 'numba-cuda[cu13]' ([cu12] for CUDA 12)"
+    monkeypatch.setattr(doctor, "compilers", lambda: ["nvidia-nvvm"])
+    assert what not in dict(json.loads(told("doctor", "--json").stdout)["advice"])
+
+
 def test_doctor_says_what_to_install(monkeypatch, told):
     for name in [name for name in os.environ if name.startswith("SIMCUDA")]:
         monkeypatch.delenv(name)
@@ -325,7 +336,7 @@ def test_doctor_says_what_to_install(monkeypatch, told):
         "arrays on a GPU": "NVIDIA's driver, of CUDA 12.0 or newer",
         "tests without a GPU": "pip install 'libcai[testing]'",
         "arrays of numpy": "pip install numpy",
-        "arrays of numba-cuda": "pip install numba-cuda",
+        "arrays of numba-cuda": "pip install 'numba-cuda[cu13]' ([cu12] for CUDA 12)",
         "arrays of cuda-core": "pip install cuda-core",
         "arrays of torch": "pip install torch",
         **{what: f"your system's package {package}" for what, (_, package) in doctor.TOOLS.items()},

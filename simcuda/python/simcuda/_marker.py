@@ -343,8 +343,8 @@ class _Run:
         lines = [f"it {what} (on simcuda, schedule {self.schedule})", "", text.strip()]
         if races and self.report:
             lines += ["", f"It also {self.finding}:", self.report.strip()]
-        if self.tally.unsupported:
-            names = ", ".join(self.tally.unsupported)
+        if missing := self.tally.missing(failed=not self.report):
+            names = ", ".join(missing)
             lines += ["", f"It called what simcuda does not implement (docs/rules.md): {names}"]
         if self.reports is not None:
             lines += ["", f"report: {self.write_report()}"]

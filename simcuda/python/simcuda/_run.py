@@ -187,7 +187,7 @@ def _run_once(command, options):
         schedule = f"random:{options.seed}"
     status, tally, _ = _start(command, options, schedule)
     if status not in NOT_STARTED:
-        _say(options, f"simcuda: {tally}")
+        _say_tally(options, tally, status)
     return _judged(status, tally, options)
 
 
@@ -208,7 +208,7 @@ def _run_seeds(command, options):
         if status == 0:
             continue
         if status not in NOT_STARTED:
-            _say(options, f"simcuda: {total}")
+            _say_tally(options, total, status)
         raced = "raced, went wrong inside a kernel, or used a destroyed stream or event"
         what = raced if status == _library.RACED else f"ended with {status}"
         again = ["simcuda", "run", f"--seed={seed}", *_repeated(options), *options.program]
@@ -219,7 +219,7 @@ def _run_seeds(command, options):
         return status
     races = options.races or os.environ.get("SIMCUDA_RACES", "log")
     found = "no race, no failure" if races in ("log", "abort") else f"no failure (races: {races})"
-    _say(options, f"simcuda: {total}")
+    _say_tally(options, total, 0)
     print(f"simcuda run: {options.seeds} seeds: {found}", file=sys.stderr)
     return 0
 
@@ -281,9 +281,10 @@ def _judged(status, tally, options):
     return _library.PROVED_NOTHING
 
 
-def _say(options, line):
+def _say_tally(options, tally, status):
     if not options.quiet and os.environ.get("SIMCUDA_BANNER") != "0":
-        print(line, file=sys.stderr)
+        failed = status not in (0, _library.RACED)
+        print(f"simcuda: {tally.text(failed=failed)}", file=sys.stderr)
 
 
 def _repeated(options):

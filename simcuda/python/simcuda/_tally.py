@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VARIABLE = "SIMCUDA_COUNT_DIR"
+# Any program that loads the CUDA runtime asks for its tables, and most use nothing of them.
+HARMLESS = {"cuGetExportTable"}
 COUNTS = struct.Struct("=QQ")  # as in driver/tally.h
 
 
@@ -19,11 +21,15 @@ class Tally:
     kernels: int = 0
     unsupported: tuple = ()
 
-    def __str__(self):
+    def missing(self, *, failed):
+        """Returns the names of functions that are not implemented and may have been needed."""
+        return [name for name in self.unsupported if failed or name not in HARMLESS]
+
+    def text(self, *, failed):
         calls, kernels = ("s" if n != 1 else "" for n in (self.calls, self.kernels))
         text = f"{self.calls} driver call{calls}, {self.kernels} kernel{kernels}"
-        if self.unsupported:
-            text += f"; not implemented: {', '.join(self.unsupported)}"
+        if missing := self.missing(failed=failed):
+            text += f"; not implemented: {', '.join(missing)}"
         return text
 
     def __add__(self, other):

@@ -184,6 +184,17 @@ def test_names_what_is_not_implemented():
     )
 
 
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_runtimes_tables_are_named_if_a_program_fails(status):
+    """Any program that loads the CUDA runtime asks for them, and most use nothing of them."""
+    code = (
+        CALLS + "assert cuda.cuGetExportTable(ctypes.byref(ctypes.c_void_p()), bytes(16)) == 801\n"
+    )
+    done = run(*python(code + f"sys.exit({status})"))
+    assert done.returncode == status, done.stderr
+    assert done.stderr.endswith("not implemented: cuGetExportTable\n") == bool(status)
+
+
 def test_an_unknown_function_cannot_fail():
     """Not on the command line, and not in the environment."""
     done = run("--fail=cuNothing:1:2", "true")

@@ -33,11 +33,14 @@ PEERS_OF_CUDA = ("cupy-cuda", "jax-cuda", "paddlepaddle-gpu", "rmm-cu")
 # What most look for here, and the package that has it.
 COMMON = {
     "numpy": "numpy",
-    "numba-cuda": "numba-cuda",
+    "numba-cuda": "'numba-cuda[cu13]' ([cu12] for CUDA 12)",
     "cuda-core": "cuda-core",
     "cupy": "cupy-cuda13x (cupy-cuda12x for CUDA 12)",
     "torch": "torch",
 }
+# libNVVM, without which numba-cuda compiles no kernel: packages, and where a toolkit is looked for.
+COMPILERS = ("nvidia-nvvm", "nvidia-cuda-nvcc-cu12")
+TOOLKITS = ("CUDA_HOME", "CUDA_PATH")
 # What builds against libcai; any name of a line will do. Then the packages of Debian and Fedora.
 TOOLS = {
     "C compiler": (("cc", "gcc", "clang"), "gcc"),
@@ -73,6 +76,7 @@ def run(options):
         "devices": devices(),
         "simcuda": simcuda(),
         "installed": installed(),
+        "compilers": compilers(),
         "tools": tools(),
         "environment": environment(),
     }
@@ -157,6 +161,13 @@ def installed():
     return dict(sorted(versions.items()))
 
 
+def compilers():
+    """Where libNVVM is: packages, by their names, and folders of toolkits."""
+    names = {(each.metadata["Name"] or "").lower() for each in metadata.distributions()}
+    folders = [os.environ.get(name, "") for name in TOOLKITS] + ["/usr/local/cuda"]
+    return [*sorted(names.intersection(COMPILERS)), *filter(os.path.isdir, folders)]
+
+
 def tools():
     """Paths by what they are; None for what is not found."""
     return {
@@ -198,6 +209,8 @@ def advice(found):
     for name, package in COMMON.items():
         if not has(found["installed"], name):
             lines.append((f"arrays of {name}", f"pip install {package}"))
+    if "numba-cuda" in found["installed"] and not found["compilers"]:
+        lines.append(("kernels of numba-cuda", f"pip install {COMMON['numba-cuda']}"))
     for what, (_, package) in TOOLS.items():
         if found["tools"][what] is None:
             lines.append((what, f"your system's package {package}"))
