@@ -139,7 +139,7 @@ UNORDERED = """
 @pytest.mark.long
 def test_the_extension_installs_as_shown(tmp_path):
     source, out = shutil.copytree(FILES, tmp_path / "source"), tmp_path / "out"
-    assert "\n    pip install --no-build-isolation .\n" in README
+    assert "\n    pip install --no-build-isolation . " in README
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run_command(*pip, "--no-build-isolation", "--no-deps", "--target", out, ".", folder=source)
     assert run_its_test(out)[0] == 0
@@ -153,7 +153,8 @@ def test_the_extension_installs_as_shown(tmp_path):
 @pytest.mark.slow
 def test_the_program_in_c(tmp_path):
     """By both ways to the flags."""
-    assert "cc use.c $(pkg-config --cflags --libs libcai) && ./a.out" in README
+    assert "cc use.c $(libcai config --cflags --libs) && ./a.out" in README
+    assert "`$(pkg-config --cflags --libs libcai)`" in README
     said = "launch: 100 x 200 at 0x7f0000000000, strides 1600 and 8 bytes, times 2\n"
     warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     program = tmp_path / "a.out"
