@@ -2107,7 +2107,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Returns a number that identifies the calling thread among all threads since the machine started.
-    /// It is never 0, and the same in every copy of the library. For [`cai_owner.thread`](cai_owner::thread). Since 0.1.
+    /// It is never 0, and the same in every copy of the library: the low 22 bits are the kernel's id of
+    /// the thread; above them is the time at which it began (field 22 of /proc/thread-self/stat), or 0
+    /// if that cannot be read. For [`cai_owner.thread`](cai_owner::thread). Since 0.1.
     pub fn cai_this_thread() -> u64;
     /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps. It
     /// writes every member, and sets no flags. This copy always recognises the used_on and await_uses
