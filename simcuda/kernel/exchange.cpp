@@ -24,14 +24,7 @@ void put_all(Warp &w, Place32 place, std::uint32_t mask, std::uint32_t value) {
 }
 
 void report(Warp &w, unsigned lane, const char *what) {
-  const std::uint32_t at = w.worker.launch.first_instruction[w.frame->function] + w.pc - 1;
-  if (!w.worker.launch.launch.checks.barriers || w.worker.known(FindingKind::warp_mask, at)) return;
-  Finding finding;
-  finding.kind = FindingKind::warp_mask;
-  finding.place = w.place();
-  finding.thread = w.thread_of(lane);
-  finding.detail = what;
-  w.worker.find_out(std::move(finding), at);
+  w.find_misuse(FindingKind::warp_mask, lane, what);
 }
 
 // Calls f(mask, members) for lanes that take part together: those with the same mask, once all of

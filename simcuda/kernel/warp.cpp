@@ -90,6 +90,17 @@ Place Warp::place() const {
   return worker.launch.place_of(frame->function, pc - 1);
 }
 
+void Warp::find_misuse(FindingKind kind, unsigned lane, std::string but) {
+  const std::uint32_t at = worker.launch.first_instruction[frame->function] + pc - 1;
+  if (!worker.launch.launch.checks.barriers || worker.known(kind, at)) return;
+  Finding finding;
+  finding.kind = kind;
+  finding.place = place();
+  finding.thread = thread_of(lane);
+  finding.detail = std::move(but);
+  worker.find_out(std::move(finding), at);
+}
+
 Frame *Warp::take_frame(int function) {
   auto &free = free_frames_[function];
   if (!free.empty()) {

@@ -76,6 +76,8 @@ class Warp {
   }
   Thread thread_of(unsigned lane) const;
   Place place() const;
+  // The check of barriers has found that this instruction is wrong. `but` says why.
+  void find_misuse(FindingKind kind, unsigned lane, std::string but);
   std::byte *local(unsigned lane) const { return local_.data() + std::size_t{lane} * local_room_; }
   std::uint32_t local_room() const { return local_room_; }
 
