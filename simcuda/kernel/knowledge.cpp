@@ -155,26 +155,47 @@ void Knowledge::read(unsigned warp, std::uint32_t lanes, std::uint64_t place, bo
   });
 }
 
+Clock &Knowledge::told(std::uint64_t place) {
+  if (told_.size() >= most_places && !told_.contains(place)) place = elsewhere;
+  return told_[place];
+}
+
 bool Knowledge::wrote(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool releases,
                       std::uint32_t epoch) {
-  const auto until = [&](unsigned lane) {
-    return releases ? epoch + 1 : fenced_[warp * 32 + lane];
-  };
-  std::uint32_t telling = 0, last = 0;
+  lanes = telling(warp, lanes, releases, epoch);
+  return lanes && pass_on(warp, lanes, releases, epoch, told(place));
+}
+
+// A thread without a fence since the last common barrier has nothing to pass on.
+std::uint32_t Knowledge::telling(unsigned warp, std::uint32_t lanes, bool releases,
+                                 std::uint32_t epoch) const {
+  std::uint32_t telling = 0;
   each_lane(lanes, [&](unsigned lane) {
-    // A thread without a fence since the last common barrier has nothing to pass on.
-    telling |= std::uint32_t{until(lane) > all_met_} << lane;
-    last = std::max(last, until(lane));
+    telling |= std::uint32_t{told_until(warp * 32 + lane, releases, epoch) > all_met_} << lane;
   });
-  if (!telling) return false;
-  if (told_.size() >= most_places && !told_.contains(place)) place = elsewhere;
-  Clock &clock = told_[place];
-  tell(warp, telling, clock);
-  each_lane(telling, [&](unsigned lane) {
+  return telling;
+}
+
+bool Knowledge::pass_on(unsigned warp, std::uint32_t lanes, bool releases, std::uint32_t epoch,
+                        Clock &clock) const {
+  lanes = telling(warp, lanes, releases, epoch);
+  if (!lanes) return false;
+  tell(warp, lanes, clock);
+  std::uint32_t last = 0;
+  each_lane(lanes, [&](unsigned lane) {
+    const std::uint32_t until = told_until(warp * 32 + lane, releases, epoch);
     std::uint32_t &its = clock[warp * 32 + lane];
-    its = std::max(its, until(lane));
+    its = std::max(its, until);
+    last = std::max(last, until);
   });
   return last > epoch;
+}
+
+void Knowledge::leave(std::uint64_t place, const Clock &clock) {
+  if (clock.empty()) return;
+  Clock &its = told(place);
+  its.resize(clock.size());
+  join(its.data(), clock.data(), clock.size());
 }
 
 }  // namespace simcuda::kernel

@@ -39,6 +39,11 @@ class Knowledge {
   // epoch.
   bool wrote(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool releases,
              std::uint32_t epoch);
+  // These lanes pass on to `clock` what they would by writing. Returns the same.
+  bool pass_on(unsigned warp, std::uint32_t lanes, bool releases, std::uint32_t epoch,
+               Clock &clock) const;
+  // Who reads this place from now on learns what is in `clock`.
+  void leave(std::uint64_t place, const Clock &clock);
 
   bool knows(unsigned warp, unsigned lane, unsigned of_warp, unsigned of_lane,
              std::uint32_t epoch) const {
@@ -58,6 +63,14 @@ class Knowledge {
   void learn(unsigned thread, const Clock &clock);
   void learn_seen(unsigned warp, std::uint32_t lanes);
   void tell(unsigned warp, std::uint32_t lanes, Clock &clock) const;
+  Clock &told(std::uint64_t place);
+  // What a thread passes on by a write: all that it did before this epoch.
+  std::uint32_t told_until(unsigned thread, bool releases, std::uint32_t epoch) const {
+    return releases ? epoch + 1 : fenced_[thread];
+  }
+  // Those of the lanes that have anything to pass on.
+  std::uint32_t telling(unsigned warp, std::uint32_t lanes, bool releases,
+                        std::uint32_t epoch) const;
 
   const std::uint32_t warps_;
   std::vector<std::uint32_t> whole_;  // what all lanes of a warp know of all lanes of another one
