@@ -5,6 +5,14 @@
 #include "warp.h"
 
 namespace simcuda::kernel {
+namespace {
+
+// As of a flag at the same place.
+std::uint64_t place_of_mbarrier(std::uint64_t offset) {
+  return (shared_base + offset) >> 2;
+}
+
+}  // namespace
 
 Block::Block(Worker &its_worker) : worker(its_worker), knowledge(its_worker.launch.warps) {
   const LaunchState &launch = worker.launch;
@@ -23,6 +31,7 @@ void Block::begin(std::uint64_t its_index) {
   ctaid[1] = static_cast<std::uint32_t>(index / grid[0] % grid[1]);
   ctaid[2] = static_cast<std::uint32_t>(index / grid[0] / grid[1]);
   barriers = {};
+  mbarriers.clear();
   std::fill(shared_written.begin(), shared_written.end(), 0);
   knowledge.begin();
   for (Copies &each : copies) each.forget(shared_uses);
@@ -112,6 +121,48 @@ void Block::release() {
   if (!worker.launch.races || released_in_ == epoch) return;
   released_in_ = epoch;
   worker.launch.intervals.release(index, epoch);
+}
+
+void Block::arrive(const Warp &warp, std::uint32_t lanes, Mbarrier &barrier, bool releases) {
+  if (!worker.launch.races) return;
+  if (!knowledge.pass_on(warp.index, lanes, releases, epoch, barrier.arrived)) return;
+  begin_epoch();
+  only_full = false;
+}
+
+// Who waits then knows what these lanes did before, too, though copies alone promise less.
+void Block::arrive_by_copies(const Warp &warp, std::uint32_t lanes, Mbarrier &barrier) {
+  if (!worker.launch.races) return;
+  for (Clock *clock : {&barrier.arrived, &barrier.copied}) {
+    clock->resize(std::size_t{warps_} * lanes_of_warp);
+    for (std::uint32_t left = lanes; left; left &= left - 1)
+      (*clock)[warp.index * lanes_of_warp + std::countr_zero(left)] = epoch + 1;
+  }
+  copies[warp.index].track(lanes, stamp(warp.index), epoch);
+  begin_epoch();
+  only_full = false;
+}
+
+// A phase comes after all earlier ones.
+void Block::complete(Mbarrier &barrier, std::uint64_t offset) {
+  barrier.begin_phase();
+  knowledge.leave(place_of_mbarrier(offset), barrier.arrived);
+  barrier.arrived.clear();
+  if (barrier.copied.empty()) return;
+  barrier.copies_to_end.resize(barrier.copied.size());
+  for (std::size_t i = 0; i < barrier.copied.size(); ++i)
+    barrier.copies_to_end[i] = std::max(barrier.copies_to_end[i], barrier.copied[i]);
+  barrier.copied.clear();
+}
+
+void Block::wait(const Warp &warp, std::uint32_t lanes, Mbarrier &barrier, std::uint64_t offset,
+                 bool acquires) {
+  if (!worker.launch.races) return;
+  knowledge.read(warp.index, lanes, place_of_mbarrier(offset), acquires);
+  if (barrier.copies_to_end.empty()) return;
+  for (unsigned w = 0; w < warps_; ++w)
+    copies[w].end_tracked(shared_uses, barrier.copies_to_end.data() + w * lanes_of_warp);
+  barrier.copies_to_end.clear();
 }
 
 void Block::arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint32_t mask,

@@ -21,6 +21,11 @@ class Copies {
   void wait(LastUses &uses, std::uint32_t lanes, std::uint32_t but, Stamp now);
   // The same for all groups, and for copies in no group.
   void wait_all(LastUses &uses, std::uint32_t lanes, Stamp now);
+  // An mbarrier tracks what the lanes have begun by now, in this epoch: once somebody has waited
+  // for it, that counts as stored now. `now` is lane 0's stamp.
+  void track(std::uint32_t lanes, Stamp now, std::uint32_t epoch);
+  // Somebody has waited for what was tracked in epochs before these, by lane.
+  void end_tracked(LastUses &uses, const std::uint32_t *until);
   // The block has ended.
   void forget(LastUses &uses);
 
@@ -28,9 +33,12 @@ class Copies {
   struct Copy {
     Stamp stamp;
     std::uint32_t offset, size, group;
+    Stamp tracked = 0;  // the copying thread's stamp then; 0: by no mbarrier
+    std::uint32_t tracked_in = 0;
   };
-  template <class F>
-  void end(LastUses &uses, F which, Stamp now);
+  static auto stored_when_waited(Stamp now);
+  template <class F, class G>
+  void end(LastUses &uses, F which, G stored_by);
 
   std::vector<Copy> begun_;
   std::array<std::uint32_t, 32> groups_{};  // for each lane, how many

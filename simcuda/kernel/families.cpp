@@ -15,14 +15,16 @@
   bool select_fp8(Lowering &);                                                                 \
   bool select_convert(Lowering &);                                                             \
   bool select_move(Lowering &);                                                                \
+  bool select_mbarrier(Lowering &);                                                            \
   bool select_memory(Lowering &);                                                              \
   bool select_atomic(Lowering &);                                                              \
   bool select_video(Lowering &);                                                               \
   extern const WarpUses uses;                                                                  \
-  static const Families all = {                                                                \
-      {select_move, select_memory, select_atomic, select_integer, select_bits, select_compare, \
-       select_fp8, select_convert, select_float, select_half, select_math, select_video,       \
-       select_control, select_barrier, select_exchange, select_texture, select_surface}};      \
+  static const Families all = {{select_move, select_mbarrier, select_memory, select_atomic,    \
+                                select_integer, select_bits, select_compare, select_fp8,       \
+                                select_convert, select_float, select_half, select_math,        \
+                                select_video, select_control, select_barrier, select_exchange, \
+                                select_texture, select_surface}};                              \
   }
 
 SIMCUDA_FAMILIES(plain)

@@ -111,6 +111,7 @@ bool select_math(Lowering &);
 bool select_compare(Lowering &);
 bool select_convert(Lowering &);
 bool select_move(Lowering &);
+bool select_mbarrier(Lowering &);
 bool select_memory(Lowering &);
 bool select_atomic(Lowering &);
 bool select_video(Lowering &);

@@ -211,6 +211,9 @@ void Memory::reach_shared(Request &request, Reach &found) {
     });
     return;
   }
+  if (!request.of_mbarrier && request.warp.block.mbarriers.near(request.low, end)) [[unlikely]]
+    each_active(request.mask,
+                [&](unsigned lane) { note_mbarriers(request, lane, request.addresses[lane]); });
   std::byte *const bytes = block.shared.data();
   if (request.together && !races_ && !written_) {
     found.together = true;
@@ -231,7 +234,23 @@ void Memory::reach_shared_lane(Request &request, unsigned lane, std::uint64_t of
     fail(request, FaultKind::illegal_address, lane, offset, Space::shared,
          "The block has " + std::to_string(launch_.shared_bytes) + " bytes of shared memory.");
   found.at[lane] = request.warp.block.shared.data() + offset;
+  if (!request.of_mbarrier) note_mbarriers(request, lane, offset);
   note_shared(request, lane, offset);
+}
+
+// What is written over is no mbarrier any more.
+void Memory::note_mbarriers(Request &request, unsigned lane, std::uint64_t offset) {
+  Mbarriers &barriers = request.warp.block.mbarriers;
+  const std::uint64_t end = offset + request.size;
+  while (barriers.near(offset, end)) {
+    const std::uint64_t at = barriers.first_in(offset, end);
+    if (at == Mbarriers::no_offset) return;
+    request.warp.find_misuse(FindingKind::mbarrier, lane,
+                             "a valid mbarrier is at byte " + std::to_string(at) +
+                                 " of shared memory, which only its own instructions may use");
+    if (request.operation == Operation::load) return;
+    barriers.erase(at);
+  }
 }
 
 void Memory::reach_local_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found) {

@@ -40,7 +40,8 @@ struct Request {
   std::uint32_t mask;
   std::uint32_t size;  // bytes for each lane
   Operation operation;
-  bool strong = false;  // volatile or ordered: does not race with another strong one
+  bool strong = false;       // volatile or ordered: does not race with another strong one
+  bool of_mbarrier = false;  // by an instruction for mbarriers
   // What is stored: writing the same value need not be a race.
   const std::byte *values = nullptr;
   std::uint32_t stride = 0;
@@ -87,6 +88,7 @@ class Memory {
   bool note_warp(const Request &request, LastUses &uses, std::uint64_t base) const;
   void note_shared(Request &request);
   void note_shared(Request &request, unsigned lane, std::uint64_t offset);
+  void note_mbarriers(Request &request, unsigned lane, std::uint64_t offset);
   void note_shared_written(Request &request, unsigned lane, std::uint64_t offset);
 
   struct Place {

@@ -13,8 +13,7 @@ struct Refused {
 };
 
 constexpr std::string_view matrices = "matrix instructions", bulk = "bulk copies and tensor maps",
-                           mbarriers = "mbarriers", clusters = "clusters",
-                           stacks = "stack allocations",
+                           clusters = "clusters", stacks = "stack allocations",
                            asynchronous = "asynchronous stores and reductions",
                            multicast = "multicast addresses",
                            video = "video instructions of single numbers";
@@ -31,11 +30,11 @@ constexpr Refused table[] = {
     {bulk, "", "bulk"},
     {bulk, "", "tensormap"},
     {bulk, "tensormap", ""},
-    {mbarriers, "mbarrier", ""},
-    {mbarriers, "cp", "mbarrier"},
     {asynchronous, "st", "async"},
     {asynchronous, "red", "async"},
     {clusters, "barrier", "cluster"},
+    {clusters, "mbarrier", "cluster"},
+    {clusters, "mbarrier", "shared::cluster"},
     {clusters, "mapa", ""},
     {clusters, "getctarank", ""},
     {clusters, "clusterlaunchcontrol", ""},

@@ -127,6 +127,7 @@ std::string to_string(const Finding &finding) {
              to_string(finding.other_place) +
              ": all threads of a warp must come to it by the same instruction." + often;
     case FindingKind::warp_mask:
+    case FindingKind::mbarrier:
       return who + " executes " + finding.place.instruction + at + " But " + finding.detail + "." +
              often;
   }

@@ -55,6 +55,7 @@ enum class FindingKind : std::uint8_t {
   never_written,      // a read of bytes that were not written
   barrier_divergent,  // threads of one warp wait at different barriers, or some have ended
   warp_mask,          // a thread does not name itself, or reads from an inactive one
+  mbarrier,           // a use of one, or of its bytes, that PTX leaves undefined
 };
 
 // An error after which the launch went on.

@@ -17,6 +17,7 @@
 #include "copies.h"
 #include "instruction.h"
 #include "knowledge.h"
+#include "mbarrier.h"
 #include "memory.h"
 #include "races.h"
 
@@ -171,11 +172,22 @@ class Block {
   void acquire();
   void release();
 
+  // These lanes arrive at an mbarrier in its current phase.
+  void arrive(const Warp &warp, std::uint32_t lanes, Mbarrier &barrier, bool releases);
+  // So do they once what they have begun to copy (cp.async) is copied.
+  void arrive_by_copies(const Warp &warp, std::uint32_t lanes, Mbarrier &barrier);
+  // The current phase of the mbarrier at this byte of shared memory is complete.
+  void complete(Mbarrier &barrier, std::uint64_t offset);
+  // These lanes have waited for the phase before the current one.
+  void wait(const Warp &warp, std::uint32_t lanes, Mbarrier &barrier, std::uint64_t offset,
+            bool acquires);
+
   Worker &worker;
   std::uint64_t index = 0;
   std::uint32_t ctaid[3] = {};
   std::vector<std::unique_ptr<Warp>> warps;
   Bytes shared;
+  Mbarriers mbarriers;  // in shared memory
   std::vector<std::uint64_t> shared_written;
   LastUses shared_uses;
   std::vector<Copies> copies;  // by warp

@@ -113,8 +113,8 @@ std::string json_of(const Outcome &outcome, const std::string &printed) {
       "assertion",       "illegal_instruction", "invalid_pc", "stack_overflow",
       "invalid_handle",  "outside_surface",     "deadlock",   "limit",
       "stopped"};
-  static constexpr const char *kinds[] = {"race", "never_written", "barrier_divergent",
-                                          "warp_mask"};
+  static constexpr const char *kinds[] = {"race", "never_written", "barrier_divergent", "warp_mask",
+                                          "mbarrier"};
   static constexpr const char *uses[] = {"reads", "writes", "atomic"};
   std::string out = "{\"instructions\":" + std::to_string(outcome.instructions) +
                     ",\"printed\":" + quoted(printed) + ",\"fault\":";

@@ -16,6 +16,7 @@ import engine
 import test_checks
 import test_instructions
 import test_launches
+import test_mbarriers
 import test_programs
 import test_surfaces
 import test_textures
@@ -36,6 +37,7 @@ def texts():
             sys.argv[1:] = []
             test_checks.main(vars(test_checks))
             test_launches.main(vars(test_launches))
+            test_mbarriers.main(vars(test_mbarriers))
             test_surfaces.main(vars(test_surfaces))
             for test in (test_textures.test_random, test_textures.test_levels):
                 test()

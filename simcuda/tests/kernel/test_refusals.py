@@ -43,7 +43,7 @@ def test_refusals_name_line_and_instruction():
     refused(".reg .u32 %tid; mov.u32 %tid, %tid.x;", "'%tid' has no such component")
     refused("bra NOWHERE;", "NOWHERE")
     refused("cp.async.bulk.shared::cluster.global [%r0], [%q0], 16;", "bulk")
-    refused("mbarrier.init.shared.b64 [%r0], 1;", "mbarrier.init")
+    refused("mbarrier.init.shared.b64 [%r0];", "mbarrier.init")
     refused("barrier.cluster.arrive;", "cluster")
     refused("@%r0 add.s32 %r0, %r1, %r2;", "predicate")
     refused("mul.s32 %r0, %r1, %r2;", ".lo, .hi and .wide")
@@ -92,10 +92,6 @@ REFUSED = {
         "tensormap.replace.tile.global_address.global.b1024.b64 [%q1], %q2;",
         "st.bulk.weak.shared::cta [%r0], 16, 0;",
     ],
-    "mbarriers": [
-        "mbarrier.init.shared.b64 [%r0], 1;",
-        "cp.async.mbarrier.arrive.noinc.shared.b64 [%r1];",
-    ],
     "asynchronous stores and reductions": [
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r1];",
         "red.async.relaxed.cluster.global.add.u32 [%q1], 1;",
@@ -105,6 +101,11 @@ REFUSED = {
         "mapa.u64 %q2, %q1, 0;",
         "getctarank.u64 %r2, %q1;",
         "clusterlaunchcontrol.is_canceled;",
+        "mbarrier.arrive.release.cluster.shared::cta.b64 _, [%r1];",
+        "mbarrier.arrive.shared::cluster.b64 _, [%r1];",
+        "mbarrier.arrive_drop.release.cta.shared::cluster.b64 _, [%r1], 2;",
+        "mbarrier.try_wait.acquire.cluster.shared::cta.b64 %p1, [%r1], %q1;",
+        "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1], 16;",
     ],
     "multicast addresses": ["multimem.ld_reduce.global.add.u32 %r2, [%q1];"],
     "stack allocations": [

@@ -317,6 +317,9 @@ P: .callprototype _ (.param .b64 p); mov.u64 %q9, g;
       {"st.volatile.shared.u32 [%r2], 1; membar.cta; fence.acq_rel.cta; bar.red.popc.u32 %r4, 0, %p0;",
        true},
       {"cp.async.ca.shared.global [%r2], [%q3], 4; cp.async.wait_all;", true},
+      {"mbarrier.init.shared.b64 [%r2], 1; mbarrier.arrive.shared.b64 %q8, [%r2];"
+       "mbarrier.try_wait.acquire.cta.shared.b64 %p0, [%r2], %q8;",
+       true},
       {"{ .param .b64 a; st.param.b64 [a], %q4; call g, (a); }", true},
       {call_of_table, true},
       {"tex.1d.v4.u32.s32 {%r4, _, _, _}, [%q3, {%r0}]; suld.b.1d.b32.trap %r4, [%q3, {%r0}];",
