@@ -541,16 +541,17 @@ out[4 * i + 3] = (unsigned long long)(wide >> 37); }"""
     assert out.get().tolist() == wanted
 
 
+def options_of_libraries():
+    """For headers of the wheels nvidia-cuda-cccl and nvidia-cuda-runtime, if they are there."""
+    for path in importlib.util.find_spec("nvidia").submodule_search_locations:
+        folder = pathlib.Path(path) / "cu13" / "include"
+        if (folder / "cccl" / "cub").is_dir() and (folder / "cooperative_groups.h").is_file():
+            return [f"-I{folder}", f"-I{folder / 'cccl'}", "-std=c++17"]
+    return None
+
+
 def library_of_blocks():
-    """CUB's sorting, sums and scans, where the wheel nvidia-cuda-cccl has them."""
-    found = [
-        pathlib.Path(path) / "cu13" / "include"
-        for path in importlib.util.find_spec("nvidia").submodule_search_locations
-    ]
-    folders = [each for each in found if (each / "cccl" / "cub").is_dir()]
-    if not folders:
-        print("  library_of_blocks: nvidia-cuda-cccl is missing")
-        return
+    """CUB's sorting, sums and scans."""
     source = """#include <cub/block/block_radix_sort.cuh>
     #include <cub/block/block_reduce.cuh>
     #include <cub/block/block_scan.cuh>
@@ -569,12 +570,134 @@ def library_of_blocks():
       for (int j = 0; j < 4; ++j) f[4 * i + j] = x[j]; }"""
     values, numbers = RANDOM.random(512, dtype=np.float32), np.arange(128, dtype=np.int32)
     f, a, total = Array(values), Array(numbers), Array(np.zeros(1, np.float32), written=False)
-    includes = [f"-I{folders[0]}", f"-I{folders[0] / 'cccl'}", "-std=c++17"]
-    module = nvrtc_module(source, *includes)
+    module = nvrtc_module(source, *LIBRARIES)
     launch(module, 1, 128, f.buffer, a.buffer, total.buffer)
     np.testing.assert_array_equal(f.get(), np.sort(values))
     np.testing.assert_array_equal(a.get(), np.cumsum(numbers) - numbers)
     np.testing.assert_allclose(total.get()[0], values[:128].sum(), rtol=1e-5)
+
+
+# Producers fill what consumers have emptied.
+HANDED_OVER = """#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+extern "C" __global__ void k(const int *in, int *out) {
+  __shared__ alignas(Barrier) char room[2 * sizeof(Barrier)];
+  __shared__ int s[64];
+  Barrier *full = reinterpret_cast<Barrier *>(room), *empty = full + 1;
+  if (threadIdx.x == 0) { init(full, blockDim.x); init(empty, blockDim.x); }
+  __syncthreads();
+  if (threadIdx.x < 64) {
+    for (int i = 0; i < 5; ++i) {
+      empty->arrive_and_wait();
+      s[threadIdx.x] = in[64 * i + threadIdx.x];
+      (void)full->arrive();
+    }
+  } else {
+    (void)empty->arrive();
+    for (int i = 0; i < 5; ++i) {
+      full->arrive_and_wait();
+      out[64 * i + threadIdx.x - 64] = s[127 - threadIdx.x];
+      if (i < 4) (void)empty->arrive(); else empty->arrive_and_drop();
+    }
+  }
+}"""
+
+# All threads copy one stage while they work on another.
+STAGES = """#include <cooperative_groups.h>
+#include <cuda/pipeline>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int *in, int *out) {
+  auto block = cg::this_thread_block();
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  __shared__ alignas(16) int s[2][64];
+  auto pipeline = cuda::make_pipeline(block, &state);
+  const auto copy = [&](int i) {
+    pipeline.producer_acquire();
+    cuda::memcpy_async(block, s[i % 2], in + 64 * i, cuda::aligned_size_t<16>(256), pipeline);
+    pipeline.producer_commit();
+  };
+  copy(0);
+  for (int i = 0; i < 5; ++i) {
+    if (i < 4) copy(i + 1);
+    pipeline.consumer_wait();
+    out[64 * i + threadIdx.x] = s[i % 2][63 - threadIdx.x];
+    pipeline.consumer_release();
+  }
+}"""
+
+# Some threads copy, and others work.
+PARTS = """#include <cooperative_groups.h>
+#include <cuda/pipeline>
+extern "C" __global__ void k(const int *in, int *out) {
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 3> state;
+  __shared__ int s[3][64];
+  auto pipeline = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state, 64);
+  for (int i = 0; i < 5; ++i) {
+    if (threadIdx.x < 64) {
+      pipeline.producer_acquire();
+      cuda::memcpy_async(&s[i % 3][threadIdx.x], in + 64 * i + threadIdx.x, 4, pipeline);
+      pipeline.producer_commit();
+    } else {
+      pipeline.consumer_wait();
+      out[64 * i + threadIdx.x - 64] = s[i % 3][127 - threadIdx.x];
+      pipeline.consumer_release();
+    }
+  }
+}"""
+
+# A barrier's phase waits for copies, too.
+COPIED = """#include <cooperative_groups.h>
+#include <cuda/barrier>
+extern "C" __global__ void k(const int *in, int *out) {
+  auto block = cooperative_groups::this_thread_block();
+  __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+  __shared__ alignas(16) int s[64];
+  if (threadIdx.x == 0) init(&barrier, blockDim.x);
+  block.sync();
+  for (int i = 0; i < 5; ++i) {
+    cuda::memcpy_async(block, s, in + 64 * i, 256, barrier);
+    barrier.arrive_and_wait();
+    out[64 * i + threadIdx.x] = s[63 - threadIdx.x];
+    block.sync();
+  }
+}"""
+
+GROUPS = """#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+extern "C" __global__ void k(const int *in, int *out) {
+  auto block = cooperative_groups::this_thread_block();
+  __shared__ int s[64];
+  for (int i = 0; i < 5; ++i) {
+    cooperative_groups::memcpy_async(block, s, in + 64 * i, 256);
+    cooperative_groups::wait(block);
+    out[64 * i + threadIdx.x] = s[63 - threadIdx.x];
+    block.sync();
+  }
+}"""
+
+
+def mbarriers():
+    """Of cuda::barrier, cuda::pipeline and cooperative_groups::memcpy_async; and their twins that
+    lack a wait."""
+    values = RANDOM.integers(0, 1000, 320, dtype=np.int32)
+    for source, threads, wait, instead in (
+        (HANDED_OVER, 128, "full->arrive_and_wait()", "(void)full->arrive(); __syncwarp()"),
+        (STAGES, 64, "pipeline.consumer_wait()", "block.sync()"),
+        (PARTS, 128, "pipeline.consumer_wait()", "if (i != 1) pipeline.consumer_wait()"),
+        (COPIED, 64, "barrier.arrive_and_wait()", "(void)barrier.arrive(); block.sync()"),
+        (GROUPS, 64, "cooperative_groups::wait(block)", "block.sync()"),
+    ):
+        out = Array(np.zeros(320, np.int32), written=False)
+        module = nvrtc_module(source, *LIBRARIES)
+        launch(module, 1, threads, Array(values).buffer, out.buffer)
+        np.testing.assert_array_equal(out.get().reshape(5, 64), values.reshape(5, 64)[:, ::-1])
+        launch(module, 3, threads, Array(values).buffer, out.buffer, threads=2, races=False)
+        assert wait in source
+        module = nvrtc_module(source.replace(wait, instead), *LIBRARIES)
+        outcome = module.run(
+            "k", 1, threads, Array(values).buffer, out.buffer, limit=10_000_000, written=False
+        )
+        assert any(each["kind"] == "race" for each in outcome["findings"]), wait
 
 
 def races_of_real_kernels():
@@ -616,14 +739,18 @@ KERNELS = (
     bytes_and_halves,
     special_functions,
     large_integers,
-    library_of_blocks,
     races_of_real_kernels,
 )
+OF_LIBRARIES = (library_of_blocks, mbarriers)
+LIBRARIES = options_of_libraries()
 
 
 def main():
     failed = 0
-    chosen = [each for each in KERNELS if not sys.argv[1:] or each.__name__ in sys.argv[1:]]
+    if not LIBRARIES:
+        print("  nvidia-cuda-cccl or nvidia-cuda-runtime is missing")
+    kernels = KERNELS + OF_LIBRARIES * bool(LIBRARIES)
+    chosen = [each for each in kernels if not sys.argv[1:] or each.__name__ in sys.argv[1:]]
     for kernel in chosen:
         try:
             kernel()
