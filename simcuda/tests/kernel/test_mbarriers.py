@@ -502,9 +502,23 @@ def test_a_wait_orders():
     # A look that finds the phase incomplete, or at an earlier phase.
     races(told(GIVE + ARRIVE, BY_PARITY.format("") + TAKE, count=33), written=False)
     races(told(GIVE + ARRIVE, BY_PARITY.format("").replace(" 0;", " 1;") + TAKE), written=False)
-    # Each lane waits for itself.
-    lane = "setp.ne.u32 %p3, %me, 40; @%p3 bra AFTER;\n" + waits + "AFTER:\n"
-    races(told(GIVE + ARRIVE, lane + TAKE), written=False)
+
+
+FLAG = "@%p0 st.shared.u32 [%r9+16], 0;\n"
+SET = "st.volatile.shared.u32 [%r9+16], 1;\n"
+LOOK = """LOOK:
+ld.volatile.shared.u32 %r3, [%r9+16]; setp.eq.u32 %p3, %r3, 0;
+@%p3 bra LOOK;
+"""
+
+
+def test_each_lane_waits_for_itself():
+    """One lane of the second warp waits, and tells the others by a flag, which orders nothing."""
+    take = "setp.ne.u32 %p4, %me, 40;\n@%p4 bra LOOK;\n{}bra TAKE;\n" + LOOK + "TAKE:\n" + TAKE
+    body = BEGIN + FLAG + init() + TWO_WARPS.format(take, GIVE + ARRIVE)
+    waits = wait(BY_PARITY.format(""))
+    assert races(body.format(waits + SET))["count"] == 31
+    right(body.format(waits + "membar.cta;\n" + SET).replace("TAKE:\n", "membar.cta;\nTAKE:\n"))
 
 
 def test_relaxed_ones_order_with_fences():
@@ -542,16 +556,15 @@ def test_what_follows_belongs_to_the_next_phase():
     give, take = GIVE.replace("[%r8]", "[%r8+1024]"), TAKE.replace("-128", "896")
     body = (
         BEGIN
-        + "@%p0 st.shared.u32 [%r9+16], 0;\n"
+        + FLAG
         + init()
         + TWO_WARPS.format(
-            "LOOK:\nld.volatile.shared.u32 %r3, [%r9+16]; setp.eq.u32 %p3, %r3, 0;\n"
-            "@%p3 bra LOOK;\n{}",
+            LOOK + "{}",
             GIVE
             + ARRIVE
             + give
             + "setp.lt.u32 %p3, %me, 31;\n@%p3 mbarrier.arrive.shared.b64 _, [%r9];\n"
-            "st.volatile.shared.u32 [%r9+16], 1;\n",
+            + SET,
         )
     )
     right(body.format(first + TAKE))
