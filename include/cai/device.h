@@ -361,6 +361,9 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * call, the failure goes to the hook of cai_on_failure(). On a CPU stream the failure also drops
  * all work queued after it (`done` is still called).
  *
+ * The work must not wait for work on another stream that waits for it, for example because it
+ * uses memory on which this work was recorded (cai_memory_record()): both would wait forever.
+ *
  * @param work     the function; NULL does nothing
  * @param done     called once after `work`, or when the work is dropped; it frees `context`. On a
  *                 GPU stream it is called by a later call for this stream or by cai_drain(), not by

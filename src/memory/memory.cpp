@@ -218,7 +218,8 @@ void record(cai_memory &memory, cai_stream *stream) {
     if (stream->mode != CAI_MODE_ASYNC) return;
     if (!order::keeps_here(host_keeper_of(&memory))) return synchronize(stream);
     claim_until_passed(memory, stream);
-    order::keep_host_work(memory, memory.facts.data, memory.facts.size,
+    const cai_memory_info &facts = memory.facts;
+    order::keep_host_work(memory, facts.host ? facts.host : facts.data, facts.size,
                           device::cpu_stream(*stream).point());
     return;
   }

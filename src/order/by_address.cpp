@@ -6,6 +6,7 @@
 
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
+#include "order/above.hpp"
 #include "order/owned.hpp"
 
 namespace cai::order {
@@ -37,6 +38,17 @@ Bytes bytes_of(const cai_array &array) noexcept {
   if (extent_of(array, &extent, nullptr) != CAI_OK) return {};
   return {array.data + static_cast<std::uint64_t>(extent.lo),
           array.data + static_cast<std::uint64_t>(extent.hi)};
+}
+
+// The same at the host's address: pinned memory may have another one on the device, and whoever
+// else has it on the host knows the host's.
+Bytes host_bytes_of(const cai_array &array) noexcept {
+  const Bytes bytes = bytes_of(array);
+  const auto find = above.find_pinned.load(std::memory_order_acquire);
+  const std::optional<Pinned> pinned = find ? find(array) : std::nullopt;
+  if (!pinned || bytes.begin - pinned->device >= pinned->size) return bytes;
+  const std::uint64_t ahead = pinned->host - pinned->device;
+  return {bytes.begin + ahead, bytes.end + ahead};
 }
 
 // An array and its mask are two memories, which may lie far apart.
@@ -169,7 +181,8 @@ void list_captured(Uses &uses, const cai_array &array) {
 
 void list_on_host(Uses &uses, const cai_array &array) {
   const cai_owner *const keeper = host_keeper_of(array.owner);
-  list(uses, keeper, array, is_import(keeper));
+  const Bytes of_mask = array.mask ? host_bytes_of(mask_of(array)) : Bytes{};
+  list(uses, keeper, host_bytes_of(array), of_mask, is_import(keeper));
   set_flag(uses, &Listed::on_host);
 }
 
@@ -240,7 +253,7 @@ void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &us
   const bool of_host = kept == Kept::on_host;
   const cai_owner *const keeper = of_host ? host_keeper_of(array.owner) : keeper_of(array);
   const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
-  const Bytes bytes = bytes_of(array);
+  const Bytes bytes = of_host ? host_bytes_of(array) : bytes_of(array);
   const auto visit_those = [&](const std::vector<Listed> &there, bool Listed::*flag) {
     for (const Listed &other : there) {
       const bool is_wanted = !flag || other.*flag;

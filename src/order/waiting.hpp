@@ -50,7 +50,7 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
 void add_host_work(const cai_array &array, bool write, HostPoints &out);
 // Keeps such work in the owner. Others find that of an import by address.
 void keep_host_work(const cai_array &array, const HostPoint &point, bool write);
-// The same for a write of `size` bytes of the owner's memory.
+// The same for a write of `size` bytes of the owner's memory, at the host's address.
 void keep_host_work(cai_owner &owner, std::uint64_t data, std::uint64_t size,
                     const HostPoint &point);
 void await_points(HostPoints &points, trace::Of of);

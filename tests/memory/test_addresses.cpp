@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "memories.hpp"
+#include "owned.hpp"
+#include "slow.hpp"
 
 namespace test::addresses_tests {
 namespace {
@@ -74,6 +76,47 @@ TEST_F(Addresses, TheGpuFillsAndCopiesByItsOwn) {
     ASSERT_OK(cai_array_fill(array, &seven, nullptr, error));
     ASSERT_OK(cai_array_sync_host(array, error));
     EXPECT_EQ(std::count(host, host + size, 7), size);
+  });
+}
+
+TEST_F(Addresses, WorkOfTheHostIsFoundByEither) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    const OwnArray array = array_of(memory, {size});
+    // As NumPy has it: by the host's address, and no more.
+    Array of_address(value(host), CAI_STREAM_NONE);
+    of_address.array.device_type = CAI_DEVICE_CPU;
+    of_address.array.device_id = 0;
+    of_address.array.shape = &size;
+    const Owned import(of_address.array);
+    import->owner->flags |= CAI_OWNER_IMPORTED;
+    const std::int64_t last = size - 1;
+    unsigned char byte = 0;
+    {
+      Slow slow(true);
+      const unsigned char seven = 7;
+      ASSERT_OK(cai_array_fill(import, &seven, slow, error));
+      slow.let_go();
+      ASSERT_OK(cai_array_item(array, &last, &byte, error));
+      EXPECT_EQ(byte, 7);
+    }
+    {
+      Slow slow(true);
+      const unsigned char eight = 8;
+      ASSERT_OK(cai_array_fill(array, &eight, slow, error));
+      slow.let_go();
+      ASSERT_OK(cai_array_item(import, &last, &byte, error));
+      EXPECT_EQ(byte, 8);
+    }
+    const auto write = [](void *bytes, cai_error *) -> cai_status {
+      std::fill_n(static_cast<unsigned char *>(bytes), size, static_cast<unsigned char>(9));
+      return CAI_OK;
+    };
+    Slow slow(true);
+    ASSERT_OK(cai_stream_enqueue(slow, write, nullptr, host, error));
+    ASSERT_OK(cai_memory_record(memory, slow, error));
+    slow.let_go();
+    ASSERT_OK(cai_array_item(import, &last, &byte, error));
+    EXPECT_EQ(byte, 9);
   });
 }
 

@@ -1448,6 +1448,9 @@ functions! {
     /// call, the failure goes to the hook of [`cai_on_failure()`]. On a CPU stream the failure also drops
     /// all work queued after it (`done` is still called).
     ///
+    /// The work must not wait for work on another stream that waits for it, for example because it
+    /// uses memory on which this work was recorded ([`cai_memory_record()`]): both would wait forever.
+    ///
     /// # Arguments
     ///
     /// - `work`: the function; NULL does nothing
