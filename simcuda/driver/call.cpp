@@ -89,7 +89,7 @@ void read_faults(const Entries &entries) {
 bool is_reported(std::string_view base) {
   constexpr std::string_view beginnings[] = {
       "cuArray",        "cuCtxDestroy",        "cuDevicePrimaryCtx",
-      "cuGraph",        "cuGreenCtx",          "cuIpcClose",
+      "cuGraph",        "cuGreenCtx",          "cuIpc",
       "cuLaunch",       "cuLibraryUnload",     "cuMem",
       "cuModuleUnload", "cuStreamAddCallback", "cuStreamAttach",
       "cuStreamBatch",  "cuStreamCreate",      "cuStreamWrite"};

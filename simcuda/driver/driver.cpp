@@ -369,7 +369,8 @@ void Session::finish(const Races::Chosen &chosen) {
   const auto pending = driver.schedule.pending_of(chosen);
   const auto contexts = contexts_of(pending);
   driver.schedule.finish(pending, lock);
-  driver.schedule.host_waited_for_all();
+  for (auto &context : driver.contexts.all())
+    if (chosen(*context)) driver.schedule.host_waited(*context);
   release_unused(driver);
   driver.races.host_saw(reached);
   refuse_failed(contexts);

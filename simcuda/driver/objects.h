@@ -176,6 +176,7 @@ struct Context {
   unsigned flags = 0;
   unsigned api_version = 3020;
   std::map<int, std::size_t> limits;
+  std::uint64_t last_ns = 0;  // on the virtual clock: when all its work so far has finished
   int cache_config = 0;
   CoredumpSettings coredump;
   std::set<CUcontext> peers;

@@ -180,7 +180,8 @@ void Schedule::complete(Operation &operation) {
   // Virtual, so that elapsed times repeat. Work takes place side by side unless it is ordered.
   const std::uint64_t extra_ns = operation.kernel ? operation.kernel->nanoseconds() : 0;
   operation.finished_ns = operation.begins_ns + operation.duration_ns + extra_ns;
-  last_ns_ = std::max(last_ns_, operation.finished_ns);
+  std::uint64_t &last_ns = operation.stream->context->last_ns;
+  last_ns = std::max(last_ns, operation.finished_ns);
   operation.state = Operation::State::done;
   if (operation.host_function) races_.host_function_returned(operation);
   if (operation.kernel) races_.has_told(operation);

@@ -64,8 +64,8 @@ class Schedule {
   // stream busy, each query first passes a virtual millisecond of that.
   bool query(const std::vector<OperationPtr> &operations, Lock &lock);
   std::vector<OperationPtr> pending_of(const Races::Chosen &chosen) const;
-  // The host has waited for all work, which may have been done before.
-  void host_waited_for_all() { host_ns_ = last_ns_; }
+  // The host has waited for all work of a context, which may have been done before.
+  void host_waited(const Context &context) { host_ns_ = std::max(host_ns_, context.last_ns); }
   std::size_t pending() const { return pending_.size(); }
 
   // Waits until demanded work is done, except for kernels that run for long.
@@ -129,9 +129,8 @@ class Schedule {
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
   std::uint64_t seeded_at_ = 0;  // the last operation's id at that time
-  // On the virtual clock: when all work so far has finished, and until when the host has waited.
-  std::uint64_t last_ns_ = 0, host_ns_ = 0;
-  std::size_t busy_ = 0;  // operations that keep a stream busy
+  std::uint64_t host_ns_ = 0;    // on the virtual clock: until when the host has waited
+  std::size_t busy_ = 0;         // operations that keep a stream busy
   std::uint64_t calls_ = 0;
   bool worker_started_ = false;
 };

@@ -88,7 +88,7 @@ int32_t simcuda_lose_device(int32_t ordinal);
 /* --- Work ------------------------------------------------------------------------------------- */
 
 /* Submits work that keeps the stream busy for a time, measured by the virtual clock that
- * cuEventElapsedTime reads (one clock for all streams, so parallel work adds up). Under every
+ * cuEventElapsedTime reads: work that nothing orders takes place at the same time. Under every
  * schedule, later work on the stream is late: only a call that waits, or quiet time, ends the
  * busy time at once. Each query passes one virtual millisecond, and returns CUDA_ERROR_NOT_READY
  * while any time is left. In a capture the work becomes a node. Returns 0, or what cuLaunchKernel

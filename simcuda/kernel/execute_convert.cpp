@@ -426,12 +426,10 @@ bool holds_all(Type to, Type from) {
   return is_signed(to) && bits_of(to) > bits_of(from);
 }
 
-void expect_register_of_8_bits(Lowering &l, std::size_t i, Type type) {
-  if (!is_integer(type) || bits_of(type) != 8) return;
+void expect_exact_register(Lowering &l, std::size_t i, Type type) {
   const Operand &operand = l.operand(i);
-  if (operand.kind != Operand::Kind::reg ||
-      bits_of(l.function().registers[operand.index].type) != 8)
-    l.refuse_type(type);
+  if (!is_integer(type) || operand.kind != Operand::Kind::reg) return;
+  if (bits_of(l.function().registers[operand.index].type) != bits_of(type)) l.refuse_type(type);
 }
 
 void select_cvt(Lowering &l) {
@@ -487,9 +485,9 @@ void select_cvt(Lowering &l) {
       how.rounding == Rounding::none)
     l.refuse("it wants a rounding mode");
   l.expect_operands(2);
-  // Other conversions take 8 bits from wider registers, too.
-  if (how.from == Type::bf16) expect_register_of_8_bits(l, 0, how.to);
-  if (how.to == Type::bf16) expect_register_of_8_bits(l, 1, how.from);
+  // Other conversions take integers from wider registers, too.
+  if (how.from == Type::bf16) expect_exact_register(l, 0, how.to);
+  if (how.to == Type::bf16) expect_exact_register(l, 1, how.from);
   unsigned to_bits, from_bits;
   l.out.d = l.write_wide(l.operand(0), how.to, to_bits);
   l.out.a = l.read_wide(l.operand(1), how.from, from_bits);

@@ -65,6 +65,8 @@ def test_what_ptxas_refuses():
         refused(f"cvt.rn.bf16.{name} %h0, %h1;", f"type .{name}")
         refused(f"cvt.rzi.{name}.bf16 %h0, %h1;", f"type .{name}")
         Module(program(f".reg .b8 %c; cvt.rn.bf16.{name} %h0, %c;"))
+        refused(f"cvt.rni.{name[0]}16.bf16 %r0, %h1;", f"type .{name[0]}16")
+        refused(f"cvt.rn.bf16.{name[0]}32 %h0, %q1;", f"type .{name[0]}32")
         Module(program(f".reg .b8 %c; cvt.rzi.{name}.bf16 %c, %h1;"))
     for name in ("f16", "bf16"):
         refused(f"setp.lt.{name} %p0|%p1, %h0, %h1;", "only pairs have two results")
