@@ -68,7 +68,7 @@ struct Finding {
   std::uint32_t size = 0;
   Space space = Space::global;
   std::string detail;
-  std::string memory;       // for global memory: what the driver knows about it
+  std::string memory;       // for global memory: what the driver knows about it, in whole lines
   std::uint64_t count = 1;  // how often at this instruction
 };
 

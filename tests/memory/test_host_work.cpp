@@ -189,21 +189,26 @@ TEST_P(NoReaderOfAnImport, AFillOfAnotherOne) {
   EXPECT_EQ(std::count(target.bytes, target.bytes + count, seven), std::int64_t{count});
 }
 
-TEST_P(NoReader, WorkThatIsRecorded) {
-  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
-  const OwnArray x = array_of(memory, {64});
-  auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
-  const auto fill = [](void *first, cai_error *) -> cai_status {
-    std::fill_n(static_cast<unsigned char *>(first), 64, seven);
+// The caller's own work, which sets the first bytes.
+void queue_recorded_write(cai_memory *memory, unsigned char *bytes, Slow &slow) {
+  const auto write = [](void *first, cai_error *) -> cai_status {
+    std::fill_n(static_cast<unsigned char *>(first), count, seven);
     return CAI_OK;
   };
-  Slow slow(true);
-  ASSERT_OK(cai_stream_enqueue(slow, fill, nullptr, bytes, error));
+  ASSERT_OK(cai_stream_enqueue(slow, write, nullptr, bytes, error));
   ASSERT_OK(cai_memory_record(memory, slow, error));
   EXPECT_TRUE(slow.is_pending());
+}
+
+TEST_P(NoReader, WorkThatIsRecorded) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, count);
+  const OwnArray x = array_of(memory, {count});
+  auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
+  Slow slow(true);
+  queue_recorded_write(memory, bytes, slow);
   slow.let_go();
   ASSERT_OK(GetParam().begin(x, error));
-  EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+  EXPECT_EQ(std::count(bytes, bytes + count, seven), std::int64_t{count});
 }
 
 TEST_P(NoReaderOfAnImport, WorkThatIsRecorded) {
@@ -214,14 +219,8 @@ TEST_P(NoReaderOfAnImport, WorkThatIsRecorded) {
   of_address.array.device_id = 0;
   const Owned x(of_address.array);
   x->owner->flags |= CAI_OWNER_IMPORTED;
-  const auto fill = [](void *first, cai_error *) -> cai_status {
-    std::fill_n(static_cast<unsigned char *>(first), count, seven);
-    return CAI_OK;
-  };
   Slow slow(true);
-  ASSERT_OK(cai_stream_enqueue(slow, fill, nullptr, bytes, error));
-  ASSERT_OK(cai_memory_record(memory, slow, error));
-  EXPECT_TRUE(slow.is_pending());
+  queue_recorded_write(memory, bytes, slow);
   slow.let_go();
   ASSERT_OK(GetParam().begin(x, error));
   EXPECT_EQ(std::count(bytes, bytes + count, seven), std::int64_t{count});

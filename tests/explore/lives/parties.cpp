@@ -148,12 +148,18 @@ void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_
 // Host memory from a consumer that names only its address, as NumPy does.
 void World::import(const Step &step) {
   const Array *const from = array(step[1]);
-  if (!from || !from->is_of_host() || !from->is_alive() || arrays_.size() >= most) return;
+  if (!from || !from->is_for_host() || !from->is_alive() || arrays_.size() >= most) return;
   Array made = *from;
   cai_array *view = nullptr;
   if (cai_array_slice(from->handle, nullptr, 0, &view, nullptr) != CAI_OK) return;
   cai_array said = *view;
   said.owner = nullptr;
+  if (!from->is_of_host()) {  // pinned: the host may have another address than the device
+    MUST(cai_array_host(from->handle, &said.data, nullptr));
+    said.device_type = CAI_DEVICE_CPU;
+    said.stream_kind = CAI_STREAM_NONE;
+    said.stream = said.device_id = 0;
+  }
   const auto end = [](void *it) { cai_array_release(static_cast<cai_array *>(it)); };
   if (!ask("import", CAI_OK, [&](cai_error *error) {
         return cai_array_own(&said, end, view, &made.handle, error);
@@ -167,7 +173,16 @@ void World::import(const Step &step) {
     ++made.memory->holders;
     (made.memory->whole ? made.memory->whole : made.memory)->was_imported = true;
   }
+  finish_gpu(made);
   arrays_.push_back(made);
+}
+
+// The host does not wait for a GPU's work on an array that it knows by its address alone, so the
+// program sees to that.
+void World::finish_gpu(const Array &array) {
+  if (!array.memory || !array.memory->root().was_imported || !is_pinned(array.memory->kind)) return;
+  end_capture();
+  MUST(cai_device_synchronize(gpu, nullptr));
 }
 
 // Foreign memory is freed before its references are released, and all of them learn that.
@@ -337,6 +352,7 @@ void World::fill(const Step &step) {
     return cai_array_fill(to->handle, &value, step[3] % 5 ? stream(by_cpu, step[4]) : nullptr,
                           error);
   });
+  finish_gpu(*to);
   if (!done && !fault_.has_struck()) return;
   const auto begin = to->bytes->begin() + static_cast<std::ptrdiff_t>(to->start);
   if (!done && to->read_only) return;
@@ -355,6 +371,7 @@ void World::copy(const Step &step) {
     return cai_array_copy(from->handle, to->handle, step[3] % 5 ? stream(by_cpu, step[4]) : nullptr,
                           error);
   });
+  finish_gpu(*from), finish_gpu(*to);
   if (to->read_only || from->count != to->count || (!done && !fault_.has_struck())) return;
   const auto end = to->bytes->begin() + static_cast<std::ptrdiff_t>(to->start);
   if (done) {

@@ -215,6 +215,7 @@ class World {
   void let_go(Memory &memory);
   void end_array(std::size_t which);
   void sync_cpu();
+  void finish_gpu(const Array &array);
   void end_capture();
   bool is_captured(const cai_stream *stream) const;
   std::uint64_t out_of(const Manager &manager);

@@ -282,6 +282,9 @@ impl Stream {
     /// [`Stream::follow`] or [`Stream::wait`]. If there is no such call, it goes to
     /// [`on_failure`](crate::on_failure).
     ///
+    /// It must not wait for work on another stream that waits for it, for example because that uses
+    /// memory on which this work was recorded: both would wait forever.
+    ///
     /// On a GPU stream it runs on a thread of the driver: it must not call the driver, directly or
     /// through this crate, nor drop arrays. What it captured is dropped later, by another call for
     /// the stream or by [`drain`](crate::drain); hence it is `FnMut`, not `FnOnce`.
