@@ -21,10 +21,10 @@ class Copies {
   void wait(LastUses &uses, std::uint32_t lanes, std::uint32_t but, Stamp now);
   // The same for all groups, and for copies in no group.
   void wait_all(LastUses &uses, std::uint32_t lanes, Stamp now);
-  // An mbarrier tracks what the lanes have begun by now, in this epoch: once somebody has waited
+  // An mbarrier tracks what the lanes have begun by now, in this epoch: once a thread has waited
   // for it, that counts as stored now. `now` is lane 0's stamp.
   void track(std::uint32_t lanes, Stamp now, std::uint32_t epoch);
-  // Somebody has waited for what was tracked in epochs before these, by lane.
+  // A thread has waited for what was tracked in epochs before these, by lane.
   void end_tracked(LastUses &uses, const std::uint32_t *until);
   // The block has ended.
   void forget(LastUses &uses);

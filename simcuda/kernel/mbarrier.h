@@ -29,7 +29,7 @@ struct Mbarrier {
   std::uint64_t phase = 0;                  // how many phases are complete
   std::int64_t transactions = 0;
   // What those who have arrived in this phase did before, and the threads whose copies (cp.async)
-  // arrive in it; the copies of complete phases, until somebody has waited for one.
+  // arrive in it; the copies of complete phases, until a thread has waited for one.
   Clock arrived, copied, copies_to_end;
 };
 

@@ -40,8 +40,8 @@ Bytes bytes_of(const cai_array &array) noexcept {
           array.data + static_cast<std::uint64_t>(extent.hi)};
 }
 
-// The same at the host's address: pinned memory may have another one on the device, and whoever
-// else has it on the host knows the host's.
+// The same at the host's address. Pinned memory may have another one on the device, and an import
+// on the host has the host's.
 Bytes host_bytes_of(const cai_array &array) noexcept {
   const Bytes bytes = bytes_of(array);
   const auto find = above.find_pinned.load(std::memory_order_acquire);
