@@ -375,6 +375,9 @@ fn track_uses(context: &Arc<CudaContext>) -> Result<()> {
     }
     // No lock is held while cudarc waits for the context, nor while contexts end.
     let new = context.new_stream()?;
+    // Uses before now are not tracked. cudarc waits for them where it makes a context's first stream;
+    // if another thread makes that one, the wait may go on still.
+    context.synchronize()?;
     let mut streams = known();
     let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut *streams)
         .into_iter()

@@ -4,9 +4,10 @@
 mod gpu;
 mod kernels;
 
-use std::mem;
-use std::sync::Arc;
-use std::thread;
+use std::ffi::c_void;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+use std::{mem, ptr, thread};
 
 use cudarc::driver::{
     CudaContext, CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, LaunchConfig,
@@ -403,6 +404,31 @@ alone! {
         wrap(&other);
         assert_eq!(ended.strong_count(), 0, "contexts of which nobody knows go");
         assert!(other.is_in_multi_stream_mode());
+    }
+
+    /// All of them wait for the context's work, which takes long enough for both to come meanwhile.
+    fn threads_wrap_streams_at_once() {
+        unsafe extern "C" fn take_long(_: *mut c_void) {
+            thread::sleep(Duration::from_millis(50));
+        }
+        let context = context();
+        let default = context.default_stream();
+        let x = slice(&default, 7.0);
+        // SAFETY: the function needs nothing.
+        unsafe { result::stream::launch_host_function(default.cu_stream(), take_long, ptr::null_mut()) }
+            .unwrap();
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let foreign = Stream::new(Device::Cuda(0)).unwrap();
+                    start.wait();
+                    // SAFETY: the stream outlives what is made of it.
+                    let ours = unsafe { wrap_stream(&context, foreign.value()) }.unwrap();
+                    assert_all(&ours, &x, 7.0);
+                });
+            }
+        });
     }
 
     fn a_use_that_cannot_end_comes_back() {

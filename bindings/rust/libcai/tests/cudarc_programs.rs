@@ -134,9 +134,12 @@ alone! {
         assert!(end.is_complete());
     }
 
+    /// The first stream is made before the threads are: a context's work is waited for by the call
+    /// that makes its first stream, and cudarc 0.19.10 lets other threads' calls go on meanwhile.
     fn threads_share_slices() {
         let context = context();
         let x = Arc::new(context.default_stream().clone_htod(&numbers()).unwrap());
+        let _first = context.new_stream().unwrap();
         let threads = [(); 3].map(|()| {
             let (context, x) = (context.clone(), x.clone());
             thread::spawn(move || context.new_stream().unwrap().clone_dtoh(&*x).unwrap())
