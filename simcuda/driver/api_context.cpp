@@ -165,7 +165,10 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
     if (context->removed) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     context->removed = true;
     // The handle stays known as destroyed until it is used again.
-    if (Settings::get().reuse_handles) s.driver.contexts.remove(handle);
+    if (Settings::get().reuse_handles)
+      s.driver.contexts.remove(handle);
+    else
+      s.driver.contexts.retire(handle);
     refuse_lost(s.driver.device(context->device));
   });
 }

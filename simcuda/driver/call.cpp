@@ -324,8 +324,7 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
   simcuda::Lock lock(simcuda::simulator_mutex());
   const std::string_view name = type;
   if (name == "CUcontext") {
-    std::uint64_t count = 0;
-    for (auto &context : driver->contexts.all()) count += !context->removed;
+    std::uint64_t count = driver->contexts.size();
     for (const simcuda::Device &device : driver->devices) count += device.primary_references;
     return count;
   }

@@ -98,8 +98,9 @@ class Registry {
     return handle;
   }
   std::shared_ptr<Object> find(Handle handle) const {
-    auto it = objects_.find(handle);
-    return it == objects_.end() ? nullptr : it->second;
+    if (auto it = objects_.find(handle); it != objects_.end()) return it->second;
+    auto it = retired_.find(handle);
+    return it == retired_.end() ? nullptr : it->second;
   }
   std::shared_ptr<Object> get(Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) const {
     auto object = find(handle);
@@ -111,6 +112,8 @@ class Registry {
     objects_.erase(handle);
     space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
   }
+  // The object is destroyed and can still be found. The others are no slower for its being there.
+  void retire(Handle handle) { retired_.insert(objects_.extract(handle)); }
   bool went_with_context(Handle handle) const { return ended_.contains(handle); }
   void end_with_context(Handle handle) {
     remove(handle);
@@ -125,7 +128,7 @@ class Registry {
 
  private:
   HandleSpace &space_;
-  std::unordered_map<Handle, std::shared_ptr<Object>> objects_;
+  std::unordered_map<Handle, std::shared_ptr<Object>> objects_, retired_;
   std::unordered_set<Handle> ended_;  // still known to the driver, as of destroyed contexts
 };
 
