@@ -23,7 +23,7 @@ author = "libcai developers"
 copyright = author
 version = release = libcai.__version__
 html_title = f"libcai {release}"
-extensions = ["breathe", "headers", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["accessible", "breathe", "headers", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_ext", "design"]
 breathe_projects = {"libcai": str(XML)}
 breathe_default_project = "libcai"
