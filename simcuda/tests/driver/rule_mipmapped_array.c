@@ -23,7 +23,7 @@ int main(void) {
   for (unsigned i = 0; i < LEVELS; ++i) {
     ArrayDescriptor said;
     float values[ROWS * WIDTH];
-    const size_t width = WIDTH >> i, rows = ROWS >> i ? ROWS >> i : 1;
+    const size_t width = WIDTH >> i, left = ROWS >> i, rows = left ? left : 1;
     MUST(cuMipmappedArrayGetLevel(&level, mipmapped, i));
     MUST(cuArrayGetDescriptor(&said, level));
     MUST_BE(said.width, width);

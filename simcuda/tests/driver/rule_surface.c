@@ -16,7 +16,7 @@ int main(void) {
   CUtexObject texture;
   CUdeviceptr memory;
   unsigned words[ROWS][WIDTH], row[THREADS], fetched[4];
-  for (unsigned i = 0; i < ROWS * WIDTH; ++i) words[0][i] = 100 + i;
+  for (unsigned i = 0; i < ROWS * WIDTH; ++i) words[i / WIDTH][i % WIDTH] = 100 + i;
   for (unsigned i = 0; i < THREADS; ++i) row[i] = 1000 + i;
   MUST(cuArray3DCreate(&array, &(Array3DDescriptor){WIDTH, ROWS, 0, 3, 1, SURFACE_LDST}));
   copy_array(array, words, sizeof *words, ROWS, 1);
@@ -52,7 +52,7 @@ int main(void) {
   for (unsigned i = 0; i < THREADS; ++i) MUST_BE(row[i], 0);
   copy_array(array, words, sizeof *words, ROWS, 0);
   for (unsigned i = 0; i < ROWS * WIDTH; ++i)
-    MUST_BE(words[0][i], i / WIDTH == 2 ? 1000 + i % WIDTH : 100 + i);
+    MUST_BE(words[i / WIDTH][i % WIDTH], i / WIDTH == 2 ? 1000 + i % WIDTH : 100 + i);
 
   MUST(launch(function_in(module, "trap"), 1, 1, NULL, ARGUMENTS(&surface)));
   USE(cuCtxSynchronize, 2000, void);
