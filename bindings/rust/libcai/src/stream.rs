@@ -282,6 +282,9 @@ impl Stream {
     /// [`Stream::follow`] or [`Stream::wait`]. If there is no such call, it goes to
     /// [`on_failure`](crate::on_failure).
     ///
+    /// On a CPU stream it may use arrays: calls that wait for CPU streams wait for what was queued
+    /// before this work, and not for what was queued after it.
+    ///
     /// It must not wait for work on another stream that waits for it, for example because that uses
     /// memory on which this work was recorded: both would wait forever.
     ///
