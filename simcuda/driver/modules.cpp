@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernel.h"
+#include "spoken.h"
 
 namespace simcuda {
 namespace {
@@ -17,6 +18,7 @@ AllocationPtr allocate(Driver &driver, const kernel::Variable &variable,
   auto allocation = driver.memory.allocate(kind, context->device, size, CU_MEM_ATTACH_GLOBAL);
   allocation->context = context;
   allocation->of_module = true;
+  allocation->variable = kernel::spoken(variable.name);
   allocation->written = nullptr;  // the rest of a variable is 0
   allocation->constant = variable.space == kernel::Space::constant;
   std::memset(allocation->bytes, 0, size);

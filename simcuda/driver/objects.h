@@ -300,7 +300,8 @@ struct Allocation {
   CUmemLocation preferred{CU_MEM_LOCATION_TYPE_INVALID, 0};
   CUmemLocation prefetched{CU_MEM_LOCATION_TYPE_INVALID, 0};
   std::set<int> accessed_by;
-  bool of_module = false;  // a variable of a module
+  bool of_module = false;  // a variable of a module, or allocated by a kernel
+  std::string variable;    // its name, as people write it
   bool constant = false;   // kernels may only read it
   bool of_condition = false;
   std::uintptr_t array = 0;  // the handle of the array that it is of

@@ -183,6 +183,9 @@ std::string describe_memory(const Allocation &allocation) {
     return "the value of conditional handle " + hex(allocation.device_address());
   if (allocation.array)
     return "the " + std::to_string(allocation.size) + " bytes of array " + hex(allocation.array);
+  if (!allocation.variable.empty())
+    return "the " + std::to_string(allocation.size) + " bytes of variable " + allocation.variable +
+           " at " + hex(allocation.address);
   return describe_memory(allocation.kind, allocation.size, allocation.address);
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "ptx.h"
 #include "race_test.h"
 
 static char text[1 << 17], expected[1 << 12];
@@ -188,6 +189,7 @@ static void in_memory_of_all_kinds(void) {
   USE_GRAPHS;
   USE(cuStreamBeginCapture, 10010, CUstream, int);
   USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
+  USE(cuModuleGetGlobal, 3020, CUdeviceptr *, size_t *, CUmodule, const char *);
   USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
   USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
   USE(cuMemcpyHtoDAsync, 3020, CUdeviceptr, const void *, size_t, CUstream);
@@ -195,7 +197,7 @@ static void in_memory_of_all_kinds(void) {
   FIND_SIM(simcuda_kernel);
   static unsigned char registered[64], pageable[64];
   const uint32_t sizes[] = {8};
-  CUdeviceptr managed, data;
+  CUdeviceptr managed, data, total;
   CUmodule module;
   CUfunction function;
   CUgraph graph = NULL;
@@ -221,6 +223,10 @@ static void in_memory_of_all_kinds(void) {
   MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
   MUST(cuGraphLaunch(exec, one));
   MUST(cuMemcpyDtoHAsync(pageable, managed + 32, 32, two));
+  module = module_of(PTX_HEADER ".visible .global .align 4 .u32 _ZN3sum5totalE;\n");
+  MUST(cuModuleGetGlobal(&total, NULL, module, "_ZN3sum5totalE"));
+  MUST(cuMemsetD8Async(total, 1, 4, one));
+  MUST(cuMemsetD8Async(total, 2, 4, two));
 }
 
 static void none(void) {
@@ -401,7 +407,8 @@ int main(void) {
             "simcuda:   in bytes \1 to \1 of the 64 bytes of managed memory at \1\n"));
   MUST(!says("of the 64 bytes of registered host memory at \1\n"));
   MUST(!says("simcuda:   in bytes \1 to \1 of pageable host memory\n"));
-  SAYS("\nsimcuda: 3 races\n");
+  SAYS("of the 4 bytes of variable sum::total at \1\n");
+  SAYS("\nsimcuda: 4 races\n");
   check_evidence();
 
   check_call_sites();
