@@ -88,7 +88,8 @@ Held<cai_stream> wrapped_near(cai_device device, std::uint64_t value) {
       if (failure.error().status != CAI_ERR_DEVICE) throw;
     }
   }
-  throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "stream 0x%" PRIx64 " is no GPU's", value);
+  throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "stream 0x%" PRIx64 " is not a GPU stream",
+                value);
 }
 
 cai_memory_info described(const cai_memory *memory) {

@@ -91,7 +91,7 @@ cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
   }
   if (carries && array.device_type == CAI_DEVICE_CPU) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
-                "stream is 0x%llx, but the data is the host's",
+                "stream is 0x%llx, but the data is in host memory",
                 static_cast<unsigned long long>(array.stream));
   }
   return CAI_OK;

@@ -32,13 +32,13 @@ cai_status read_format(const char *format, cai_dtype *out, cai_error *error) noe
   char shown[96];
   copy_printable(shown, sizeof shown, format, std::strlen(format));
   return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR},
-              "typestr: the column has format '%s', which is no number's", shown);
+              "typestr: the column has format '%s', which is not a numeric format", shown);
 }
 
 cai_status write_format(const cai_dtype &dtype, const char **out, cai_error *error) noexcept {
   if (is_swapped(dtype)) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_TYPESTR},
-                "typestr has the byte order '%c', which is not this machine's, and no column's",
+                "typestr has the byte order '%c', and Arrow has this machine's only",
                 dtype.byteorder);
   }
   for (const Format &known : kFormats) {
@@ -49,7 +49,7 @@ cai_status write_format(const cai_dtype &dtype, const char **out, cai_error *err
   char typestr[CAI_TYPESTR_SIZE];
   format_typestr(dtype, typestr);
   return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_TYPESTR},
-              "typestr is '%s', which is no column's here", typestr);
+              "typestr is '%s', which is not written as a column", typestr);
 }
 
 }  // namespace cai::exchange

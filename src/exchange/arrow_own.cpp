@@ -70,7 +70,7 @@ cai_status read_event(const ArrowDeviceArray &column, cai_array *out, cai_error 
   if (!column.sync_event) return CAI_OK;
   if (column.device_type == CAI_DEVICE_CPU) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
-                "stream: sync_event is %p, but the data is the host's", column.sync_event);
+                "stream: sync_event is %p, but the data is in host memory", column.sync_event);
   }
   out->stream = address(*static_cast<void *const *>(column.sync_event));
   out->stream_kind = CAI_STREAM_EVENT;

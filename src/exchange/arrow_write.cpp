@@ -46,7 +46,7 @@ void require_dims(const cai_array &array) {
     return;
   }
   throw Failure(CAI_ERR_EXPORT, {CAI_ENTRY_STRIDES, 0},
-                "strides[0] is %lld bytes, and the items of a column have none between them",
+                "strides[0] is %lld bytes, but the items of a column are contiguous",
                 static_cast<long long>(array.strides[0]));
 }
 
@@ -58,7 +58,7 @@ void require_mask(const cai_array &array) {
   }
   if (mask.ndim != 1 || mask.shape[0] != array.shape[0]) {
     throw Failure(CAI_ERR_EXPORT, {CAI_ENTRY_MASK},
-                  "mask: its shape is %s, which would have to be repeated",
+                  "mask: its shape is %s, and a column needs a bit for each item",
                   Printed(mask.shape, mask.ndim).c_str());
   }
 }

@@ -303,7 +303,7 @@ memory::HeldMemory open(const cai_ipc_handle &handle, int32_t fd, cai_device dev
   device::HeldStream stream = memory::stream_or_current(given, device);
   const bool reaches = can_access(device, owner);
   if (how == CAI_OPEN_DIRECT && !reaches) {
-    throw Failure(CAI_ERR_DEVICE, {}, "%s cannot access memory of %s: open it staged",
+    throw Failure(CAI_ERR_DEVICE, {}, "%s cannot access memory of %s: pass CAI_OPEN_STAGED",
                   device::Text(device).text, device::Text(owner).text);
   }
   return how == CAI_OPEN_STAGED || !reaches

@@ -70,7 +70,7 @@ void require_mapping(const driver::Session &session, driver::CUdevice device, in
   int can = 0;
   driver::call(session.cu.cuDeviceGetAttribute, &can, driver::device_can_map_host, device);
   if (!can) {
-    throw Failure(CAI_ERR_UNSUPPORTED, {}, "gpu:%d cannot use the host's memory where it is",
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "gpu:%d cannot access host memory directly",
                   static_cast<int>(ordinal));
   }
 }

@@ -158,7 +158,7 @@ void require_stream_of(cai_device device, uint64_t stream, uint32_t kind) {
   }
   if (!cpu && stream == 0 && managers::is_device_kind(kind)) {
     throw Failure(CAI_ERR_VALUE, {},
-                  "stream is 0, which is never a GPU's: 1 is the legacy default stream");
+                  "stream is 0, which is not a GPU stream: the legacy default stream is 1");
   }
 }
 

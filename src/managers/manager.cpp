@@ -34,7 +34,7 @@ int managers::InManager::depth_of(const void *manager, std::string_view function
 void managers::require_an_end(const void *manager, const char *name, const char *function) {
   constexpr int deepest = 8;
   if (InManager::depth_of(manager, function) < deepest) return;
-  throw Failure(CAI_ERR_STATE, {}, "manager %.80s: %s calls itself without end, through libcai",
+  throw Failure(CAI_ERR_STATE, {}, "manager %.80s: %s calls itself through libcai, without end",
                 name, function);
 }
 

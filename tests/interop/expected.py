@@ -99,10 +99,12 @@ ARROW_OUT = cells(
     NO_OBJECTS,
     {
         AXES: refused("dimensions, and a column has one"),
-        STRIDED_ROWS: refused("bytes, and the items of a column have none between them"),
+        STRIDED_ROWS: refused("bytes, but the items of a column are contiguous"),
         "big-endian": refused("has the byte order '>', which is not this machine's"),
-        ("bool", "long double", *COMPLEX, *OF_ML_DTYPES): refused("which is no column's here"),
-        ("bytes", "text", "date", "structured"): refused("which is no column's here"),
+        ("bool", "long double", *COMPLEX, *OF_ML_DTYPES): refused(
+            "which is not written as a column"
+        ),
+        ("bytes", "text", "date", "structured"): refused("which is not written as a column"),
         "masked by bytes": refused("its elements are bytes, and a validity bitmap is of bits"),
     },
 )
@@ -321,10 +323,12 @@ HOST = {
     ("tvm-ffi", "takes", "`from_dlpack`, by `__dlpack__`"): cells(LEGACY_DLPACK_OUT, TVM_NAMES),
     ("tvm-ffi", "takes", "an argument, and back"): cells(DLPACK_OUT, TVM_FORGETS),
     ("pyarrow", "gives", "`__arrow_c_device_array__`"): cells(
-        PYARROW_GIVES, {"date": refused("the column has format 'tss:', which is no number's")}
+        PYARROW_GIVES,
+        {"date": refused("the column has format 'tss:', which is not a numeric format")},
     ),
     ("pyarrow", "gives", "`__arrow_c_array__`"): cells(
-        PYARROW_GIVES, {"date": refused("the column has format 'tss:', which is no number's")}
+        PYARROW_GIVES,
+        {"date": refused("the column has format 'tss:', which is not a numeric format")},
     ),
     ("pyarrow", "gives", "a column, by `__dlpack__`"): cells(
         PYARROW_GIVES, {("date", *MASKED): refused("Can only use DLPack on")}

@@ -223,7 +223,7 @@ manager = Circular("gpu:0")
 manager.install()
 for method, message in {
     "initialize": "Circular: initialize allocates from the manager itself, by memalloc",
-    "memalloc": "Circular: memalloc calls itself without end, through libcai",
+    "memalloc": "Circular: memalloc calls itself through libcai, without end",
 }.items():
     manager.where = method
     refused(libcai.StateError, message, libcai.Memory, 64)

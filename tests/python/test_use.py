@@ -154,7 +154,7 @@ def test_it_cannot_be_pickled_nor_copied():
 
 
 def test_a_stream_of_the_cpu_is_not_taken_for_0():
-    with pytest.raises(libcai.InterfaceError, match="has no handle, and is no GPU's"):
+    with pytest.raises(libcai.InterfaceError, match="has no handle, and is not a GPU stream"):
         libcai.use(producer(), stream=libcai.Stream("cpu"))
 
 

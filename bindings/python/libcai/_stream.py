@@ -31,7 +31,7 @@ def resolve(stream):
     if handle is stream:
         if hasattr(type(stream), "__cuda_stream__"):  # but it has no handle
             raise InterfaceError(
-                f"stream {shown(stream)} has no handle, and is no GPU's", "stream", stream
+                f"stream {shown(stream)} has no handle, and is not a GPU stream", "stream", stream
             )
         return _checked(_integer(stream, stream), stream)
     number = _integer(handle, stream)
