@@ -93,7 +93,7 @@ def _integer(handle, stream):
 def _checked(number, stream):
     if number == 0:
         raise InterfaceError(
-            "stream 0 is ambiguous, and disallowed by the text: say 1 for the legacy default "
+            "stream 0 is ambiguous, and the interface disallows it: say 1 for the legacy default "
             "stream, 2 for the per-thread one, or -1 for no order",
             "stream",
             stream,
