@@ -62,10 +62,15 @@ void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_devi
       driver::call(session.cu.cuStreamSynchronize, handle);
       return copy_on_host(walk);
     }
-    const bool both_own = from.device_type == CAI_DEVICE_CUDA && to.device_type == CAI_DEVICE_CUDA;
-    if (both_own && from_device.id != to_device.id) {
-      from_side.context = device::primary(session, from_device.id).context;
-      to_side.context = device::primary(session, to_device.id).context;
+    // The stream's GPU may have no access to another GPU's own memory, for example a pool's. All
+    // can access managed and pinned memory.
+    const auto gpu_of = [&](const cai_array &array, cai_device device) {
+      return array.device_type == CAI_DEVICE_CUDA ? device.id : stream.device.id;
+    };
+    const int32_t reader = gpu_of(from, from_device), writer = gpu_of(to, to_device);
+    if (!from_side.on_host && !to_side.on_host && reader != writer) {
+      from_side.context = device::primary(session, reader).context;
+      to_side.context = device::primary(session, writer).context;
     }
     copy_on_device(session.cu, walk, to_side, from_side, handle);
   });
@@ -111,7 +116,7 @@ namespace {
 void copy_with_mask(const cai_array &from, const cai_array &to, cai_stream *stream) {
   if (!to.mask) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_MASK},
-                  "mask: from has one, and to has none: which elements are valid would be lost");
+                  "mask: from has one and to has none: it would be lost which elements are valid");
   }
   const MaskCopy mask(from, to);
   copy(without_mask(from), without_mask(to), stream);

@@ -115,6 +115,28 @@ TEST_F(Edges, TheGpuWhoseOwnMemoryItIsCopies) {
   for (const OwnStream &stream : before) ASSERT_OK(cai_stream_set_current(stream, error));
 }
 
+TEST_F(Edges, AStreamOfAnotherGpuReachesMemoryOfAPool) {
+  const OwnStream stream = make_stream(gpu1);
+  const OwnMemory own = allocate(gpu0, CAI_KIND_ASYNC, size);
+  const OwnArray owns = array_of(own, {2, size / 2});
+  for (const std::uint32_t kind : {CAI_KIND_MANAGED_GLOBAL, CAI_KIND_PINNED}) {
+    const OwnMemory memory = allocate(gpu1, kind, size);
+    const OwnArray other = array_of(memory, {2, size / 2});
+    const unsigned char seven = 7;
+    unsigned char item = 0;
+    ASSERT_OK(cai_array_fill(other, &seven, stream, error));
+    ASSERT_OK(cai_array_copy(other, owns, stream, error));
+    const std::int64_t last[] = {1, size / 2 - 1};
+    ASSERT_OK(cai_array_item(owns, last, &item, error));
+    EXPECT_EQ(item, 7);
+    const unsigned char eight = 8;
+    ASSERT_OK(cai_array_fill(owns, &eight, nullptr, error));
+    ASSERT_OK(cai_array_copy(owns, other, stream, error));
+    ASSERT_OK(cai_array_item(other, last, &item, error));
+    EXPECT_EQ(item, 8);
+  }
+}
+
 // ---- Nothing
 
 TEST_F(Edges, MemoryOfAnEmptyArrayIsEmpty) {
