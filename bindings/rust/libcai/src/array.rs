@@ -9,7 +9,7 @@ use std::slice;
 use crate::descr::{self, Descr};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, ask, call};
-use crate::index::Index;
+use crate::index::{Index, with_slices};
 use crate::numbered::numbered;
 use crate::sys;
 use crate::view::{View, ViewMut};
@@ -387,9 +387,11 @@ impl<'a> ArrayRef<'a> {
     /// [`Error::Unsupported`] for a mask of bits, unless all elements stay the same;
     /// [`Error::Memory`].
     pub fn slice(self, items: &[Index]) -> Result<Array> {
-        // SAFETY: an Index is a cai_slice, and the count is correct.
-        self.made(|array, out, error| unsafe {
-            sys::cai_array_slice(array, items.as_ptr().cast(), count(items), out, error)
+        with_slices(items, |slices| {
+            // SAFETY: the count is correct.
+            self.made(|array, out, error| unsafe {
+                sys::cai_array_slice(array, slices.as_ptr(), count(slices), out, error)
+            })
         })
     }
 

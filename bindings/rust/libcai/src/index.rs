@@ -9,8 +9,10 @@ use crate::sys;
 /// [`NEW_AXIS`](Self::NEW_AXIS) or the [`ELLIPSIS`](Self::ELLIPSIS). Negative numbers count from the
 /// end, and ranges are clipped. [`index!`](crate::index) makes several.
 #[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub struct Index(sys::cai_slice);
+pub struct Index {
+    slice: sys::cai_slice,
+    last: Option<i64>, // of an inclusive range
+}
 
 impl Index {
     /// A new axis of extent 1.
@@ -20,7 +22,8 @@ impl Index {
     pub const ELLIPSIS: Self = Self::new(None, None, sys::CAI_SLICE_ELLIPSIS);
 
     /// The same range by steps of `step` elements, as `a[start:stop:step]`; other items do not
-    /// change. A step of 0 is refused when the array is sliced.
+    /// change. An inclusive range has its end in either direction: `5..=2` by -1 is 5, 4, 3, 2. A
+    /// step of 0 is refused when the array is sliced.
     ///
     /// ```
     /// use libcai::{Array, Index, index};
@@ -32,8 +35,11 @@ impl Index {
     /// ```
     #[must_use]
     pub const fn step(mut self, step: i64) -> Self {
-        self.0.step = step;
-        self
+        self.slice.step = step;
+        match self.last {
+            Some(last) => self.ending_at(last),
+            None => self,
+        }
     }
 
     const fn new(start: Option<i64>, stop: Option<i64>, kind: i32) -> Self {
@@ -47,7 +53,23 @@ impl Index {
                 None => 0,
             },
         );
-        Self(sys::cai_slice { start, stop, step: 1, kind, reserved: 0 })
+        Self { slice: sys::cai_slice { start, stop, step: 1, kind, reserved: 0 }, last: None }
+    }
+
+    /// The range up to an element: nothing is after -1, the end, nor before 0.
+    const fn ending_at(mut self, last: i64) -> Self {
+        let stop = match (self.slice.step < 0, last) {
+            (false, -1) | (true, 0) => None,
+            (false, last) => last.checked_add(1),
+            (true, last) => last.checked_sub(1),
+        };
+        self.last = Some(last);
+        self.slice.kind &= !sys::CAI_SLICE_NO_STOP;
+        match stop {
+            Some(stop) => self.slice.stop = stop,
+            None => self.slice.kind |= sys::CAI_SLICE_NO_STOP,
+        }
+        self
     }
 
     fn range(start: Option<i64>, stop: Option<i64>) -> Self {
@@ -57,9 +79,16 @@ impl Index {
     }
 }
 
-/// The index after the last of a range; there is none after -1, the end.
-fn after(last: i64) -> Option<i64> {
-    if last == -1 { None } else { last.checked_add(1) }
+/// Calls a function with the items as C takes them; few of them are not allocated.
+pub(crate) fn with_slices<T>(items: &[Index], function: impl FnOnce(&[sys::cai_slice]) -> T) -> T {
+    let mut few = [Index::ELLIPSIS.slice; 8];
+    if items.len() > few.len() {
+        return function(&items.iter().map(|item| item.slice).collect::<Vec<_>>());
+    }
+    for (slice, item) in few.iter_mut().zip(items) {
+        *slice = item.slice;
+    }
+    function(&few[..items.len()])
 }
 
 impl From<i64> for Index {
@@ -89,13 +118,13 @@ impl From<RangeTo<i64>> for Index {
 
 impl From<RangeInclusive<i64>> for Index {
     fn from(range: RangeInclusive<i64>) -> Self {
-        Self::range(Some(*range.start()), after(*range.end()))
+        Self::range(Some(*range.start()), None).ending_at(*range.end())
     }
 }
 
 impl From<RangeToInclusive<i64>> for Index {
     fn from(range: RangeToInclusive<i64>) -> Self {
-        Self::range(None, after(range.end))
+        Self::range(None, None).ending_at(range.end)
     }
 }
 

@@ -293,7 +293,7 @@ fn shares_one_array_between_threads() {
 #[test]
 fn slices_as_python_does() {
     let array = array(i32::DTYPE, &[4, 5, 6]);
-    let cases: [(&[Index], &[i64], i64); 10] = [
+    let cases: [(&[Index], &[i64], i64); 15] = [
         (index![], &[4, 5, 6], 0),
         (index![1], &[5, 6], 120),
         (index![-1], &[5, 6], 360),
@@ -304,6 +304,11 @@ fn slices_as_python_does() {
         (index![Index::ELLIPSIS, 0], &[4, 5], 0),
         (index![Index::NEW_AXIS, 100..], &[1, 0, 5, 6], 0),
         (index![Index::from(3..0).step(-2)], &[2, 5, 6], 360),
+        (index![Index::from(3..=1).step(-1)], &[3, 5, 6], 360),
+        (index![Index::from(3..=0).step(-1)], &[4, 5, 6], 360),
+        (index![Index::from(..=-2).step(-1)], &[2, 5, 6], 360),
+        (index![Index::from(..=i64::MIN).step(-1)], &[4, 5, 6], 360),
+        (index![Index::from(0..=-1).step(-1).step(3)], &[2, 5, 6], 0),
     ];
     for (items, shape, offset) in cases {
         let view = array.slice(items).unwrap();
