@@ -361,9 +361,10 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * call, the failure goes to the hook of cai_on_failure(). On a CPU stream the failure also drops
  * all work queued after it (`done` is still called).
  *
- * Work on a CPU stream may use arrays. A call inside it that waits for CPU streams (a use,
- * cai_array_copy(), cai_array_item(), cai_array_eval()) waits for what was queued before this work,
- * on any of them, and not for what was queued after it.
+ * Work on a CPU stream may use arrays. A call inside it that waits for pending work (a use,
+ * cai_array_copy(), cai_array_item(), cai_array_eval(), cai_array_sync_host(), writing the dict)
+ * waits for what was queued on CPU streams before this work, and not for what was queued after it,
+ * not even by this work. For later uses to wait for this work, record it: cai_memory_record().
  *
  * The work must not wait for work on another stream that waits for it, for example because it
  * uses memory on which this work was recorded (cai_memory_record()): both would wait forever.

@@ -174,8 +174,8 @@ cai_status validate_exportable(const cai_array &array, uint32_t version,
   }
   if (is_of_another_thread(array)) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
-                "stream is 2 of another thread, which is another stream here: "
-                "cai_array_publish_event() it there");
+                "stream is 2 of another thread, and on this thread another stream: "
+                "call cai_array_publish_event() there");
   }
   if (version == 2 && array.stream_kind == CAI_STREAM_STREAM) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},

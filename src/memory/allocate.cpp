@@ -223,7 +223,8 @@ driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
   if (request.channels != 1 && request.channels != 2 && request.channels != 4) {
     fail_field("channels", request.channels, "neither 1, 2 nor 4");
   }
-  if (request.depth && !request.rows) fail_field("depth", request.depth, "there are no rows");
+  if (request.depth && !request.rows)
+    fail_field("depth", request.depth, "only memory with rows has a depth");
   const uint64_t element = uint64_t{request.channels} * dtype.itemsize;
   if (request.size % element) fail_field("size", request.size, "not a whole number of elements");
   return {.Width = request.size / element,
@@ -372,9 +373,9 @@ cai_status cai_memory_pin(cai_device device, void *host, uint64_t size, uint32_t
                           cai_memory **out, cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    if (!memory::is_pinned(kind)) memory::fail_field("kind", kind, "neither PINNED nor MAPPED");
+    if (!memory::is_pinned(kind)) memory::fail_field("kind", kind, "it must be PINNED or MAPPED");
     if (flags & ~uint32_t{CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED}) {
-      memory::fail_field("flags", flags, "there are no such");
+      memory::fail_field("flags", flags, "it has unknown bits");
     }
     *out = memory::make(device, kind, [&](cai_memory &memory) {
       memory::pin(memory, host, size, flags);

@@ -70,7 +70,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
 [[noreturn, gnu::cold]] void fail_thread(const cai_array &array, int32_t index) {
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                 "stream 2 is that of thread %" PRIu64
-                ", which is another stream here: cai_array_publish_event() it there",
+                ", and on this thread another stream: call cai_array_publish_event() there",
                 kernel_id(thread_said_by(keeper_of(array)).load(std::memory_order_relaxed)));
 }
 

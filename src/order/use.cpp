@@ -197,8 +197,8 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
 void require_thread(const OpenUse &use, std::uint64_t stream) {
   if (stream != driver::stream_per_thread || use.thread == this_thread()) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
-                "stream 2 is in use, that of thread %" PRIu64
-                ", which is another stream here: end the use there",
+                "the use is on stream 2 of thread %" PRIu64
+                ", and stream 2 of this thread is another stream: end it there",
                 kernel_id(use.thread));
 }
 

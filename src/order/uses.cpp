@@ -273,7 +273,7 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
     if (!has_name && !other.by_exporter) {
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                     "a dict or a tensor names stream 2 of thread %" PRIu64
-                    " for the array, where others may work on it, and which is another stream here",
+                    " for the array, where others may work on it; here stream 2 is another stream",
                     kernel_id(other.thread));
     }
     Stream told = other.stream;

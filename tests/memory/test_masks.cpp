@@ -196,7 +196,7 @@ TEST_F(Masks, AreNotLost) {
   };
   Masked::put(from.elements_in, six);
   for (Masked *const target : {&to, &none, &other}) Masked::put(target->elements_in, before);
-  refuses(CAI_ERR_VALUE, "to has none: which elements are valid would be lost", none.array);
+  refuses(CAI_ERR_VALUE, "to has none: it would be lost which elements are valid", none.array);
   refuses(CAI_ERR_VALUE, "different types", other.array);
   to.mask.flags |= CAI_FLAG_READONLY;
   refuses(CAI_ERR_VALUE, "that of to is read-only", to.array);

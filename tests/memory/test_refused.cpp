@@ -140,7 +140,7 @@ TEST_F(Refused, CudaArrays) {
       {"channels is 3", wanted(48, floats, 3)},
       {"size is 62: not a whole number", wanted(62, floats, 1)},
       {"size is 8: not a whole number", wanted(8, floats, 4)},
-      {"depth is 2: there are no rows", wanted(64, floats, 1)},
+      {"depth is 2: only memory with rows", wanted(64, floats, 1)},
       {"are too many", wanted(most / 8 * 4, floats, 1)},
   };
   std::end(cases)[-2].request.depth = 2;

@@ -137,7 +137,7 @@ TEST_F(Uses, OfAnotherThreadsStream) {
           EXPECT_EQ(cai_array_sync_host(array, nullptr), CAI_ERR_ORDER);
           work(array, consumer, write);
           EXPECT_EQ(end_use({array}, consumer, &error), CAI_ERR_ORDER);
-          EXPECT_NE(std::string(error.message).find("end the use there"), std::string::npos);
+          EXPECT_NE(std::string(error.message).find("end it there"), std::string::npos);
           EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
         }).join();
         EXPECT_EQ(end_use({array}, consumer), CAI_OK);

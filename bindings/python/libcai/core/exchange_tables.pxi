@@ -154,8 +154,8 @@ cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
     must_be_there(self)
     if cai_py_is_elsewhere(self.array):
         raise BufferError(
-            "stream: the array comes with stream 2 of another thread, which means another stream "
-            "here: publish_event() it there")
+            "stream: the array comes with stream 2 of another thread, which on this thread is another "
+            "stream: call publish_event() there")
     stream[0] = self.array.stream
     kind[0] = self.array.stream_kind
     if self.array.data == 0 or not cai_py_may_be_used(self.array):

@@ -194,7 +194,9 @@ pub fn drain(wait: bool) -> Result<u64> {
 
 impl ArrayRef<'_> {
     /// Blocks the calling thread until the producer's pending work on the array and its mask, and
-    /// all uses that its owner has kept, are complete. Use it as the last resort.
+    /// all uses that its owner has kept, are complete. Use it as the last resort. In the work of a CPU
+    /// stream it does not wait for what was queued after that work
+    /// ([`Stream::enqueue`](crate::Stream::enqueue)).
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin).

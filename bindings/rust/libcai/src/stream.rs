@@ -276,14 +276,16 @@ impl Stream {
 
     /// Queues a closure. A CPU stream that is not [`Mode::Async`] runs it before the call returns.
     ///
-    /// It is called once, or not at all if it is dropped because earlier work failed. Its error or
-    /// panic becomes a failure of the stream. The first failure is returned once, by the next call
+    /// It is called once; on a CPU stream, not at all if earlier work failed. Its error or panic becomes a failure of the stream. The first failure is returned once, by the next call
     /// of this function (which then queues nothing), [`Stream::is_busy`], [`Stream::synchronize`],
     /// [`Stream::follow`] or [`Stream::wait`]. If there is no such call, it goes to
     /// [`on_failure`](crate::on_failure).
     ///
-    /// On a CPU stream it may use arrays: calls that wait for CPU streams wait for what was queued
-    /// before this work, and not for what was queued after it.
+    /// On a CPU stream it may use arrays. Calls inside it that wait for pending work, such as
+    /// [`item()`](crate::memory::item) and [`ArrayRef::sync_host`](crate::ArrayRef::sync_host), wait
+    /// for what CPU streams were to do before this work, and not for what was queued after it, not
+    /// even by this work. For later uses to wait for this work, record it:
+    /// [`Memory::record`](crate::Memory::record).
     ///
     /// It must not wait for work on another stream that waits for it, for example because that uses
     /// memory on which this work was recorded: both would wait forever.

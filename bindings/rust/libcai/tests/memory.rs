@@ -376,6 +376,15 @@ fn arrays_come_as_vectors() {
         assert!(matches!(memory::to_vec::<u32>(&array), Err(Error::Value(_))));
         let none = Request::on(device).empty(bool::DTYPE, &[0]).unwrap();
         assert!(memory::to_vec::<bool>(&none).unwrap().is_empty());
+        assert!(matches!(memory::first::<bool>(&none), Err(Error::Argument(_))));
+        let mask = Request::on(device).zeros(u8::DTYPE, &[2, 3]).unwrap();
+        let masked = ArrayBuilder::new(array.data(), i32::DTYPE, &[2, 3])
+            .device(array.device_type(), array.device_id())
+            .mask(mask.borrow());
+        // SAFETY: the memory is the array's, which stays that long.
+        let masked = unsafe { masked.own(array) }.unwrap();
+        let error = memory::to_vec::<i32>(&masked).unwrap_err();
+        assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Work on arrays: copies, fills, single elements.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -38,7 +39,8 @@ use crate::sys;
 /// `from`'s; [`Error::Unsupported`] for bits, except masks whose bits fill whole bytes;
 /// [`Error::Device`] for a stream of a third device; [`Error::Capture`]; [`Error::State`] if the
 /// memory was freed, or a reset has ended the stream; the failure of earlier work on a CPU stream,
-/// once.
+/// once. After [`Error::Cuda`] part of the work may be queued, and in no order with other streams:
+/// synchronise the device before you use the arrays.
 pub fn copy<'f>(
     from: impl Into<ArrayRef<'f>>,
     to: &mut Array,
@@ -85,11 +87,27 @@ pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Re
         let message = format!("index: {} are given for {ndim} axes", index.len());
         return Err(Error::say(sys::CAI_ERR_ARGUMENT, message));
     }
-    let mut out = MaybeUninit::<T>::zeroed();
     // SAFETY: there is an index for each axis, and room for the item's bytes.
-    call(|error| unsafe {
-        sys::cai_array_item(array.as_raw(), index.as_ptr(), out.as_mut_ptr().cast(), error)
-    })?;
+    element(|out, error| unsafe { sys::cai_array_item(array.as_raw(), index.as_ptr(), out, error) })
+}
+
+/// Copies the first element to the host, as [`item()`] does.
+///
+/// # Errors
+/// [`Error::Argument`] if there are no elements; the rest as [`item()`].
+pub fn first<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<T> {
+    let array = array.into();
+    must_hold::<T>(array)?;
+    // SAFETY: there is room for the item's bytes.
+    element(|out, error| unsafe { sys::cai_array_first(array.as_raw(), out, error) })
+}
+
+/// The element that a function writes.
+fn element<T: Element>(
+    function: impl FnOnce(*mut c_void, *mut sys::cai_error) -> sys::cai_status,
+) -> Result<T> {
+    let mut out = MaybeUninit::<T>::zeroed();
+    call(|error| function(out.as_mut_ptr().cast(), error))?;
     if T::DTYPE.kind() == Kind::Bool {
         // SAFETY: a bool of an array is one byte, of which any value but 0 is true.
         unsafe {
@@ -99,15 +117,6 @@ pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Re
     }
     // SAFETY: the function has written all of its bytes, and any bytes are a number.
     Ok(unsafe { out.assume_init() })
-}
-
-/// Copies the first element to the host, as [`item()`] does.
-///
-/// # Errors
-/// [`Error::Argument`] if there are no elements; the rest as [`item()`].
-pub fn first<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<T> {
-    let array = array.into();
-    item(array, &vec![0; array.ndim()])
 }
 
 /// Waits for the current stream of the array's device, and for all pending work on the array:
@@ -136,11 +145,15 @@ pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Value`], with entry typestr, if `T` is not the array's own type; [`Error::Memory`]; the
-/// rest as [`copy()`].
+/// [`Error::Value`], with entry typestr, if `T` is not the array's own type;
+/// [`Error::Unsupported`] for a masked array; [`Error::Memory`]; the rest as [`copy()`].
 pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> {
     let array = array.into();
     must_hold::<T>(array)?;
+    if array.mask().is_some() {
+        let message = "mask: a vector cannot say which elements are valid";
+        return Err(Error::say(sys::CAI_ERR_UNSUPPORTED, message));
+    }
     let count = array.layout().size;
     // Before anything is waited for: an array of few bytes may have any number of elements.
     let mut elements: Vec<T> = room_for(count)?;
