@@ -15,9 +15,16 @@ struct Place {
   std::uint32_t kind;
 };
 
-const Place places[] = {{cpu, CAI_KIND_DEFAULT},  {gpu0, CAI_KIND_DEFAULT}, {gpu0, CAI_KIND_ASYNC},
-                        {gpu1, CAI_KIND_DEFAULT}, {gpu0, CAI_KIND_MANAGED}, {gpu0, CAI_KIND_PINNED},
-                        {gpu0, CAI_KIND_HOST},    {cpu, CAI_KIND_PINNED}};
+const Place places[] = {
+    {cpu, CAI_KIND_DEFAULT}, {cpu, CAI_KIND_PINNED},          {gpu0, CAI_KIND_DEFAULT},
+    {gpu0, CAI_KIND_ASYNC},  {gpu0, CAI_KIND_MANAGED},        {gpu0, CAI_KIND_MANAGED_GLOBAL},
+    {gpu0, CAI_KIND_PINNED}, {gpu0, CAI_KIND_HOST},           {gpu1, CAI_KIND_DEFAULT},
+    {gpu1, CAI_KIND_ASYNC},  {gpu1, CAI_KIND_MANAGED_GLOBAL}, {gpu1, CAI_KIND_MAPPED}};
+
+bool is_for_host(const Place &place) {
+  return place.device.type == CAI_DEVICE_CPU || place.kind == CAI_KIND_PINNED ||
+         place.kind == CAI_KIND_MAPPED || place.kind == CAI_KIND_HOST;
+}
 
 std::mt19937 &random_bits() {
   static std::mt19937 bits(20261121);
@@ -158,8 +165,23 @@ class Random : public Memories {
   cai_stream *stream_of(const Place &place) const {
     const int which = pick(0, 1);
     if (place.device.type == CAI_DEVICE_CPU) return which ? on_cpu.get() : nullptr;
-    return which ? (place.device.id ? on1.get() : on0.get()) : nullptr;
+    return which ? stream_of(place.device) : nullptr;
   }
+
+  // Any stream that may copy, or none.
+  cai_stream *copier_of(const Place &from, const Place &to) const {
+    std::vector<cai_stream *> streams{nullptr};
+    // Managed memory of one stream is for that stream and the host.
+    if (from.kind == CAI_KIND_MANAGED || to.kind == CAI_KIND_MANAGED) return nullptr;
+    for (const Place &place : {from, to}) {
+      if (place.device.type == CAI_DEVICE_CUDA) streams.push_back(stream_of(place.device));
+    }
+    if (is_for_host(from) && is_for_host(to)) streams.push_back(on_cpu);
+    return streams[static_cast<std::size_t>(pick(0, static_cast<int>(streams.size()) - 1))];
+  }
+
+ private:
+  cai_stream *stream_of(cai_device device) const { return device.id ? on1.get() : on0.get(); }
 };
 
 std::string text(const Side &side) {
@@ -174,7 +196,7 @@ TEST_F(Random, Copies) {
   int copied = 0;
   for (const Place &from_place : places) {
     for (const Place &to_place : places) {
-      for (int round = 0; round < 12; ++round) {
+      for (int round = 0; round < 8; ++round) {
         const Shape shape = random_shape();
         Side from(shape, from_place, true, stream_of(from_place));
         Side to(shape, to_place, false, stream_of(to_place));
@@ -184,7 +206,8 @@ TEST_F(Random, Copies) {
                       &from.expected[static_cast<std::size_t>(from.at(index))], shape.itemsize);
           ++copied;
         });
-        ASSERT_OK(cai_array_copy(from.array, to.array, nullptr, error));
+        cai_stream *const stream = copier_of(from_place, to_place);
+        ASSERT_OK(cai_array_copy(from.array, to.array, stream, error));
         ASSERT_OK(cai_stream_synchronize(on_cpu, error));
         ASSERT_EQ(to.read(), to.expected);
         ASSERT_EQ(from.read(), from.expected);
