@@ -62,13 +62,12 @@ void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_devi
       driver::call(session.cu.cuStreamSynchronize, handle);
       return copy_on_host(walk);
     }
-    // The stream's GPU may have no access to another GPU's own memory, for example a pool's. All
-    // can access managed and pinned memory.
+    // The stream's GPU may have no access to another GPU's own memory, for example a pool's.
     const auto gpu_of = [&](const cai_array &array, cai_device device) {
-      return array.device_type == CAI_DEVICE_CUDA ? device.id : stream.device.id;
+      return array.device_type == CAI_DEVICE_CUDA_MANAGED ? stream.device.id : device.id;
     };
     const int32_t reader = gpu_of(from, from_device), writer = gpu_of(to, to_device);
-    if (!from_side.on_host && !to_side.on_host && reader != writer) {
+    if (!is_for_host(from) && !is_for_host(to) && reader != writer) {
       from_side.context = device::primary(session, reader).context;
       to_side.context = device::primary(session, writer).context;
     }

@@ -276,8 +276,9 @@ impl Stream {
 
     /// Queues a closure. A CPU stream that is not [`Mode::Async`] runs it before the call returns.
     ///
-    /// It is called once; on a CPU stream, not at all if earlier work failed. Its error or panic becomes a failure of the stream. The first failure is returned once, by the next call
-    /// of this function (which then queues nothing), [`Stream::is_busy`], [`Stream::synchronize`],
+    /// It is called once; on a CPU stream, not at all if earlier work failed. Its error or panic
+    /// becomes a failure of the stream. The first failure is returned once, by the next call of this
+    /// function (which then queues nothing), [`Stream::is_busy`], [`Stream::synchronize`],
     /// [`Stream::follow`] or [`Stream::wait`]. If there is no such call, it goes to
     /// [`on_failure`](crate::on_failure).
     ///
