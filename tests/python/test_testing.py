@@ -132,6 +132,17 @@ def freed_at_once():
     return type("Loose", (), {"__cuda_array_interface__": interface})()
 
 
+class ChangedOnce(Producer):
+    read = 0
+
+    @property
+    def __cuda_array_interface__(self):
+        self.read += 1
+        if self.read == 2:
+            self.changes["stream"] = self.cuda.new_stream()
+        return super().__cuda_array_interface__
+
+
 @on_simcuda
 def test_producers_that_say_something_wrong(cuda):
     for changes, said in [
@@ -146,6 +157,8 @@ def test_producers_that_say_something_wrong(cuda):
             testing.check_producer(lambda changes=changes: Producer(**changes))
     with pytest.raises(AssertionError, match="asked for again"):
         testing.check_producer(Changing)
+    with pytest.raises(AssertionError, match="asked for again"):
+        testing.check_producer(ChangedOnce)
 
 
 # Whether simcuda also takes the refused read for a race depends on when the free has run.
@@ -213,7 +226,7 @@ class Reader:
             values = np.frombuffer(bytes(host), dtype).reshape(shape)
             host.free()
             assert kept is None or kept.shape == shape
-            return values if mask is None else np.ma.masked_array(values, mask)
+            return values if mask is None else np.ma.masked_array(values, ~mask)
 
         return later
 
@@ -337,6 +350,13 @@ def test_consumers_that_misread(cuda):
         AssertionError, match=r"masked: expected a masked array, .*: its mask was dropped"
     ):
         testing.check_consumer(NoMask())
+
+    class Inverted(Reader):
+        def read_mask(self, array):
+            return None if array.mask is None else ~self(array.mask)()
+
+    with pytest.raises(AssertionError, match="masked: expected the mask"):
+        testing.check_consumer(Inverted())
 
     class Writes(Reader):
         def copy(self, array, host, stream):

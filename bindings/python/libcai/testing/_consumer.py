@@ -27,7 +27,8 @@ class ConsumerCase:
     words : frozenset of str
         What one has to understand to take it, apart from the plain case: see `check_consumer`.
     expected : numpy.ndarray
-        What it holds; a masked array if it has a mask.
+        What it holds; a masked array if it has a mask, whose mask is then true where the
+        interface's is false.
     stream : str
         What its dict says of a stream: ``"own"``, ``"blocking"``, ``"legacy"`` (1),
         ``"per-thread"`` (2), ``"none"``, or ``"unstated"``. But for the last two, the array is not
@@ -161,7 +162,9 @@ class _Memory:
             self._address = cuda.cuMemAllocAsync(self._size, stream)
             cuda.cuMemcpyAsync(self._address, self._source.address, self._size, stream)
         if np.ma.isMaskedArray(case.expected) and content.dtype != bool:
-            mask = np.ma.getmaskarray(case.expected)
+            mask = ~np.ma.getmaskarray(
+                case.expected
+            )  # the interface's is true where NumPy's is not
             plain = ConsumerCase("mask", frozenset(), mask, whole=mask, stream=case.stream)
             self._mask = _Memory(cuda, plain, mask, stream)
 

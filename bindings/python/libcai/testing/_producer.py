@@ -50,11 +50,12 @@ def check_producer(producer, /, *, driver=True):
     """
     __tracebackhide__ = True
     obj = producer() if _is_factory(producer) else producer
+    first = getattr(obj, "__cuda_array_interface__", None)
     report = libcai.check(obj)
     problems = [str(finding) for finding in report.findings if finding.severity == "error"]
     if report.protocol != "__cuda_array_interface__":
         problems.append(f"expected __cuda_array_interface__, got {report.protocol} alone")
-    problems += _differences(obj)
+    problems += _differences(first, getattr(obj, "__cuda_array_interface__", None))
     if not problems and driver:
         cuda = _driver.current()
         races = cuda.races()
@@ -83,12 +84,8 @@ def _is_factory(producer):
     return callable(producer) and (isinstance(producer, type) or not exports)
 
 
-def _differences(obj):
-    """What an object says differently the second time."""
-    try:
-        first, second = obj.__cuda_array_interface__, obj.__cuda_array_interface__
-    except AttributeError:
-        return []
+def _differences(first, second):
+    """What an object says differently when it is asked again."""
     if not (isinstance(first, dict) and isinstance(second, dict)):
         return []
     for entry in sorted({*first, *second} - {"mask"}):
