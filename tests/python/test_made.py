@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import re
 import threading
 
 import numpy as np
@@ -93,6 +94,39 @@ def test_structured_types(type_):
         assert not moved.readonly
         assert np.asarray(moved).tobytes() == bytes_
     assert np.asarray(libcai.copy(given.T)).tobytes() == given.T.tobytes()
+
+
+SCALARS = st.sampled_from(
+    ["?", "i1", "<u2", ">i4", "<i8", ">f4", "<f8", "<f2", ">c8", "<c16", "<f16", "S3", "<U2", ">U2"]
+)
+SHAPES = st.lists(st.integers(1, 3), max_size=2).map(tuple)
+
+
+@st.composite
+def structures(draw, items=SCALARS):
+    fields = draw(st.lists(st.tuples(items, SHAPES), min_size=1, max_size=4))
+    names = draw(st.permutations(["a", "f1", "ä b", "x.y"]))
+    align = draw(st.booleans())
+    return np.dtype([(name, *of) for name, of in zip(names, fields, strict=False)], align=align)
+
+
+@given(st.recursive(structures(), lambda inner: structures(SCALARS | inner), max_leaves=4))
+def test_numpy_reads_structured_types(type_):
+    array = libcai.zeros(3, type_)
+    read = np.asarray(array)
+    assert read.dtype == array.dtype == type_
+    assert np.shares_memory(read, np.asarray(memoryview(array)))
+    given = np.frombuffer(bytes(i % 2 for i in range(3 * type_.itemsize)), type_)
+    assert np.asarray(libcai.copy(given)).tobytes() == given.tobytes()
+
+
+def test_types_without_a_buffer():
+    named = np.dtype({"names": ["a:b"], "formats": ["<i4"]})
+    for type_ in (">f16", ">c32", "<M8[s]", named, [("a", "V2")], [("a", "<i4"), ("b", ">f16")]):
+        array = libcai.zeros(3, type_)
+        with pytest.raises(BufferError, match="a buffer has no format for"):
+            memoryview(array)
+        assert np.asarray(array).dtype == array.dtype  # by the dict
 
 
 def test_values_of_structured_types():
@@ -203,7 +237,7 @@ def test_full_and_item(typestr, value):
 )
 def test_values_that_do_not_fit(typestr, value):
     array = libcai.zeros(3, typestr)
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises((ValueError, TypeError), match="^value .* " + re.escape(repr(typestr))):
         libcai.fill(array, value)
     assert bytes(np.asarray(array)) == bytes(array.nbytes)
 

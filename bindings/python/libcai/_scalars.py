@@ -26,7 +26,12 @@ def pack(value, array):
     form = _FORMATS.get((array.kind, array.itemsize))
     if form is None:
         return _packed_by_numpy(value, array)
-    value = _CONVERSIONS[array.kind](value)
+    try:
+        value = _CONVERSIONS[array.kind](value)
+    except OverflowError:
+        raise UseError(f"value {shown(value)} does not fit {array.typestr!r}") from None
+    except (TypeError, ValueError) as failure:
+        raise _refused(value, array, failure) from failure
     parts = (value.real, value.imag) if array.kind == "c" else (value,)
     try:
         return struct.pack(_order(array) + form, *parts)
@@ -53,10 +58,18 @@ def _packed_by_numpy(value, array):
         if len(value) > most:  # NumPy would truncate it
             raise UseError(f"value {shown(value)} does not fit {array.typestr!r}")
 
-    made = numpy.array(value, array.dtype)
+    try:
+        made = numpy.array(value, array.dtype)
+    except (TypeError, ValueError) as failure:
+        raise _refused(value, array, failure) from failure
     if made.shape != ():
         raise UseError(f"value {shown(value)} is not one of {array.typestr!r}")
     return made.tobytes()
+
+
+def _refused(value, array, failure):
+    kind = TypeError if isinstance(failure, TypeError) else ValueError
+    return kind(f"value {shown(value)} is not one of {array.typestr!r}: {failure}")
 
 
 def _order(array):

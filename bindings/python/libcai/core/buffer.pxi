@@ -67,28 +67,67 @@ cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
 
 # ---- Export
 
-cdef bytes format_of(const cai_dtype *dtype):
-    """The type in the format of struct and PEP 3118; None if they cannot express it."""
-    cdef str letter = None
-    if dtype.kind == c"b":
-        letter = "?"
-    elif dtype.kind in b"iu":
-        letter = {1: "b", 2: "h", 4: "i", 8: "q"}.get(dtype.itemsize)
-        letter = letter.upper() if dtype.kind == c"u" else letter
-    elif dtype.kind in b"fc":
-        parts = 2 if dtype.kind == c"c" else 1
-        letter = {2: "e", 4: "f", 8: "d", 16: "g"}.get(dtype.itemsize // parts)
-        letter = f"Z{letter}" if parts == 2 else letter
-    elif dtype.kind == c"S":
-        letter = f"{dtype.itemsize}s"
-    elif dtype.kind == c"U":
-        letter = f"{dtype.itemsize // 4}w"
-    if letter is None:
-        return None
-    is_swapped = dtype.byteorder in b"<>" and chr(dtype.byteorder) != NATIVE_ORDER
-    return (chr(dtype.byteorder) + letter if is_swapped else letter).encode()
-
 cdef str NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
+
+
+cdef str letter_of(str kind, int itemsize):
+    """A type in the format of struct and PEP 3118, but for its order; None if they lack it."""
+    if kind == "b":
+        return "?"
+    if kind in "iu":
+        letter = {1: "b", 2: "h", 4: "i", 8: "q"}.get(itemsize)
+        return letter.upper() if letter and kind == "u" else letter
+    if kind in "fc":
+        letter = {2: "e", 4: "f", 8: "d", 16: "g"}.get(itemsize if kind == "f" else itemsize // 2)
+        return f"Z{letter}" if letter and kind == "c" else letter
+    if kind == "S":
+        return f"{itemsize}s"
+    if kind == "U":
+        return f"{itemsize // 4}w"
+    return None
+
+
+cdef bytes format_of(const cai_dtype *dtype):
+    """The format of a type; None if it has none."""
+    cdef str letter = letter_of(chr(dtype.kind), dtype.itemsize)
+    order = chr(dtype.byteorder)
+    if letter is None or order not in "<>" or order == NATIVE_ORDER:
+        return None if letter is None else letter.encode()
+    # The extended float has no standard size, so that its order cannot be said.
+    return None if letter[-1] == "g" else (order + letter).encode()
+
+
+cdef str struct_format(list descr):
+    """The format of a structured type, as NumPy reads it: every item with its order, and without
+    alignment; None if it has none."""
+    parts = []
+    for field in descr:
+        name, type_of_it = field[:2]
+        if isinstance(type_of_it, list):
+            item = struct_format(type_of_it)
+        else:
+            order, kind, size = type_of_it[0], type_of_it[1], type_of_it[2:]
+            if kind == "V" and name == "":
+                parts.append(f"{size}x")
+                continue
+            item = letter_of(kind, int(size) * (4 if kind == "U" else 1)) if size.isdigit() else None
+            if item is not None and item[-1] == "g":
+                item = None if order in "<>" and order != NATIVE_ORDER else f"^{item}"
+            elif item is not None:
+                item = f"{order if order in '<>' else '='}{item}"
+        if item is None or not isinstance(name, str) or not name or ":" in name:
+            return None
+        shape = field[2] if len(field) > 2 else ()
+        extents = ",".join(map(str, shape if isinstance(shape, tuple) else (shape,)))
+        parts.append(f"({extents}){item}:{name}:" if extents else f"{item}:{name}:")
+    return f"T{{{''.join(parts)}}}"
+
+
+cdef bytes format_of_array(Array self):
+    if self.array.descr == NULL:
+        return format_of(&self.array.dtype)
+    text = struct_format(descr_of(self))
+    return None if text is None else text.encode()
 
 
 cdef bint is_laid_out(const cai_layout *layout, int flags) noexcept:
@@ -107,7 +146,7 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
     cdef cai_layout layout = layout_of(self)
     cdef const cai_array *array = self.array
     cdef uint64_t address
-    cdef bytes format = format_of(&array.dtype) if array.descr == NULL else None
+    cdef bytes format = format_of_array(self)
     buffer.obj = None
     if not is_on_host(self):
         raise BufferError("data: the array is on a device: to('cpu') copies it")
