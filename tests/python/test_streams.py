@@ -205,6 +205,36 @@ def test_any_exception_comes_back_as_it_is(stream, failure):
     assert caught.value is failure
 
 
+def test_many_exceptions_that_wait_to_be_raised():
+    def failing(number):
+        def fail():
+            raise MyError(number % 7)  # some have the same text
+
+        return fail
+
+    streams = [Stream("cpu", mode="async") for _ in range(40)]
+    for number, each in enumerate(streams):
+        each.enqueue(failing(number))
+    for number, each in enumerate(streams):
+        with pytest.raises(MyError) as caught:
+            each.synchronize()
+        assert caught.value.args == (number % 7,)
+
+
+def test_an_exception_that_no_call_raises(stream):
+    heard = []
+    libcai.on_failure(heard.append)
+    try:
+        other = Stream("cpu", mode="async")
+        other.enqueue(lambda: {}["missing"])
+        del other
+        while not heard:
+            stream.synchronize()
+        assert isinstance(heard[0], KeyError)
+    finally:
+        libcai.on_failure(None)
+
+
 def test_an_exception_whose_text_fails(stream):
     class Mute(Exception):
         def __str__(self):

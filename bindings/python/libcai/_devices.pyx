@@ -80,7 +80,7 @@ cdef str text_of(const char *text):
 # ---- Failures --------------------------------------------------------------------------------
 
 cdef enum:
-    MOST_RAISED = 16
+    MOST_RAISED = 1000  # before the oldest is forgotten: they keep what their frames have
 
 
 cdef int succeed(cai_status status, const cai_error *error) except -1:
@@ -110,10 +110,8 @@ cdef cai_status tell(exception, cai_error *error) noexcept:
         data = type(exception).__name__.encode("utf-8", "replace")
         data += b": " + str(exception).encode("utf-8", "replace")
         data = data[:sizeof(error.message) - 1].decode("utf-8", "ignore").encode()
-        raised.pop(data.decode(), None)
-        raised[data.decode()] = exception
-        while len(raised) > MOST_RAISED:
-            del raised[next(iter(raised))]
+        raised.append((data.decode(), exception))
+        del raised[:-MOST_RAISED]
     except BaseException:
         pass  # its own text fails: C is told no more
     return report(status, native, data, error)
@@ -192,8 +190,10 @@ cdef void tell_failures() noexcept:
         function = failure_function
         try:
             if function is not None:
-                function(from_device(told.error.status, told.error.native,
-                                     text_of(told.error.message)))
+                message = text_of(told.error.message)
+                exception = raised_as(message)
+                function(from_device(told.error.status, told.error.native, message)
+                         if exception is None else exception)
         except BaseException as raised:
             complain(raised, function)
         free(told)

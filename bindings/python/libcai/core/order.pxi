@@ -12,14 +12,16 @@ cdef dict ACCESSES = {
     None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}
 
 
-raised = {}  # by the text passed to C: exceptions of callbacks, until they are raised again
+# Exceptions of callbacks until they are raised again, with the texts passed to C.
+raised = []
 
 
 def raised_as(message):
     """The exception of a callback, if the C error reports it; else None."""
-    for text in raised:
+    for place, (text, exception) in enumerate(raised):
         if text in message:
-            return raised.pop(text)
+            del raised[place]
+            return exception
     return None
 
 
@@ -46,14 +48,14 @@ cdef uint32_t access_of(access, int index=-1) except? 99:
     raise UseError(f"{name}: expected 'read' or 'write', got {shown(access)}")
 
 
-cdef bint resolved(stream, uint64_t *number) except -1:
+cdef bint resolved(stream, uint64_t *number, advice=None) except -1:
     """Fills in the integer of a stream; False for -1, no order at all."""
     cdef uint64_t small
     if (PyLong_CheckExact(<PyObject *>stream) and cai_py_small_int(<PyObject *>stream, &small)
             and <int64_t>small > 0):
         number[0] = small
         return True
-    answer = resolve(stream)
+    answer = resolve(stream) if advice is None else resolve(stream, advice)
     if answer == _NO_ORDER:
         return False
     number[0] = answer
@@ -62,7 +64,7 @@ cdef bint resolved(stream, uint64_t *number) except -1:
 
 cdef uint64_t number_of(stream) except 0:
     cdef uint64_t number
-    if not resolved(stream, &number):
+    if not resolved(stream, &number, ""):
         raise InterfaceError(
             "stream -1 means no order, and is no stream to work on", "stream", stream)
     return number
