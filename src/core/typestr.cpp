@@ -120,7 +120,7 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
 
   bool has_zeros = false;
   uint32_t count = parse_count(at, end, &has_zeros);
-  if (count == 0) return wrong("has no size after its kind that fits in 32 bits");
+  if (count == 0) return wrong("needs a size after its kind, from 1 to 4294967295");
   if (dtype.kind == 'U') {
     if (count > UINT32_MAX / kBytesPerCodePoint) return wrong("is too large");
     count *= kBytesPerCodePoint;

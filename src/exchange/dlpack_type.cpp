@@ -67,7 +67,7 @@ cai_status read_type(const DLDataType &type, cai_dtype *out, cai_error *error) n
 cai_status write_type(const cai_dtype &dtype, DLDataType *out, cai_error *error) noexcept {
   if (is_swapped(dtype)) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_TYPESTR},
-                "typestr has the byte order '%c', which is not this machine's, and no tensor's",
+                "typestr has the byte order '%c', and DLPack has this machine's only",
                 dtype.byteorder);
   }
   for (uint8_t code = 0; code < kCodes; ++code) {

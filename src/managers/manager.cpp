@@ -192,7 +192,8 @@ void cai_manager::retry_once(Body &&body, MakeRoom &&make_room) {
 template <class Free>
 void cai_manager::require_given(const cai_block &block, uint64_t address, uint64_t size,
                                 uint64_t align, const char *what, Free &&free) {
-  if (address && block.size >= size && address % align == 0) return;
+  const bool ends = block.size == 0 || block.size - 1 <= UINT64_MAX - address;
+  if (address && block.size >= size && address % align == 0 && ends) return;
   cai_error error;
   if (address && guard(&error, free) != CAI_OK) report(error);
   throw Failure(CAI_ERR_STATE, {},

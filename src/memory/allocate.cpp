@@ -63,13 +63,15 @@ bool is_pinned(uint32_t kind) noexcept {
 void require_valid(const cai_request &request) {
   const uint32_t kind = request.kind;
   if (kind == CAI_KIND_NONE || !cai_kind_name(kind)) fail_field("kind", kind, "no kind of memory");
-  if (request.rows && !has_rows(kind)) fail_field("rows", request.rows, "the kind has none");
+  if (request.rows && !has_rows(kind))
+    fail_field("rows", request.rows, "memory of this kind has no rows");
   const bool is_cuda_array = kind == CAI_KIND_CUDA_ARRAY;
   const cai_dtype &dtype = request.dtype;
   static constexpr cai_dtype no_dtype{};
   if (!is_cuda_array) {
-    if (request.depth) fail_field("depth", request.depth, "the kind has none");
-    if (request.channels) fail_field("channels", request.channels, "the kind has none");
+    if (request.depth) fail_field("depth", request.depth, "memory of this kind has no depth");
+    if (request.channels)
+      fail_field("channels", request.channels, "memory of this kind has no channels");
     if (std::memcmp(&dtype, &no_dtype, sizeof dtype) != 0) {
       throw Failure(CAI_ERR_VALUE, {}, "dtype is set, but the kind takes none");
     }
@@ -79,7 +81,7 @@ void require_valid(const cai_request &request) {
   }
   constexpr uint32_t known_flags = CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED;
   if (request.flags & (is_pinned(kind) ? ~known_flags : ~0U)) {
-    fail_field("flags", request.flags, "the kind has no such");
+    fail_field("flags", request.flags, "memory of this kind has no such flag");
   }
   if (request.reserved || request.reserved1) {
     throw Failure(CAI_ERR_VALUE, {}, "a reserved field of request is not 0");
@@ -306,7 +308,7 @@ void require_valid(const cai_memory_info &info) {
     if (value) fail_field(field, value, "must be 0");
   };
   if (info.kind == CAI_KIND_NONE || info.kind == CAI_KIND_CUDA_ARRAY || !cai_kind_name(info.kind)) {
-    fail_field("kind", info.kind, "no kind of memory that has an address");
+    fail_field("kind", info.kind, "memory of this kind has no address");
   }
   must_be_0("flags", info.flags & ~uint32_t{CAI_MEMORY_READONLY});
   must_be_0("channels", info.channels);
@@ -314,7 +316,7 @@ void require_valid(const cai_memory_info &info) {
   must_be_0("depth", info.depth);
   must_be_0("stream", info.stream);
   if (info.size == 0) return;
-  if (info.data == 0) fail_field("data", 0, "no address of memory");
+  if (info.data == 0) fail_field("data", 0, "it is not an address");
   if (info.size > UINT64_MAX - info.data) fail_field("size", info.size, "leaves the address space");
   if (info.row > info.pitch) fail_field("row", info.row, "longer than the pitch");
   const Rows rows = rows_of(info);

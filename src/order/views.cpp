@@ -318,7 +318,7 @@ cai_status view_mask(const cai_array &array, const Operation &operation, Dims *m
   if (array.mask->dtype.kind == 't') {
     if (is_identity(operation, whole)) return CAI_OK;
     return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
-                "mask is of bits, typestr |t1: only the whole array can be seen through it");
+                "mask is of bits, typestr |t1: only a view of the whole array can keep it");
   }
   cai_error inner;
   static_cast<void>(broadcast(whole.shape, whole.ndim, mask, &inner));  // as those of a valid array

@@ -54,7 +54,7 @@ MaskCopy::MaskCopy(const cai_array &from, const cai_array &to)
 
 void MaskCopy::require_pair(const cai_array &from, const cai_array &to) const {
   if (to_.flags & CAI_FLAG_READONLY) throw refusal(CAI_ERR_VALUE, "that of to is read-only");
-  if (overlaps_itself(to_)) throw refusal(CAI_ERR_LAYOUT, "elements of to's overlap");
+  if (overlaps_itself(to_)) throw refusal(CAI_ERR_LAYOUT, "elements of to's mask overlap");
   const auto clash = [this](const cai_array &other) {
     return overlap(exchange::as_host_finds(to_), exchange::as_host_finds(without_mask(other)));
   };

@@ -84,7 +84,7 @@ DLPACK_OUT = cells(
     NO_OBJECTS,
     {
         "packed field": refused("strides[0] is 7 bytes, no multiple of the item size, 4"),
-        "big-endian": refused("has the byte order '>', which is not this machine's"),
+        "big-endian": refused("has the byte order '>', and DLPack has this machine's only"),
         ("long double", "bytes", "text", "date", "structured", *SUB_BYTE): refused(
             "a type that DLPack lacks"
         ),
@@ -100,7 +100,7 @@ ARROW_OUT = cells(
     {
         AXES: refused("dimensions, and a column has one"),
         STRIDED_ROWS: refused("bytes, but the items of a column are contiguous"),
-        "big-endian": refused("has the byte order '>', which is not this machine's"),
+        "big-endian": refused("has the byte order '>', and Arrow has this machine's only"),
         ("bool", "long double", *COMPLEX, *OF_ML_DTYPES): refused(
             "which is not written as a column"
         ),

@@ -204,7 +204,7 @@ TEST_F(Masks, AreNotLost) {
   static constexpr std::int64_t repeated[] = {0, 1};
   const std::int64_t *const strides = to.mask.strides;
   to.mask.strides = repeated;
-  refuses(CAI_ERR_LAYOUT, "elements of to's overlap", to.array);
+  refuses(CAI_ERR_LAYOUT, "elements of to's mask overlap", to.array);
   to.mask.strides = strides;
   const std::uint64_t data = to.mask.data;
   to.mask.data = to.array.data;

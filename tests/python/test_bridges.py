@@ -471,7 +471,7 @@ def test_owned_to_be_written(compiled):
     for array in (refused, libcai.asarray(refused)):
         with pytest.raises(libcai.InterfaceError, match="read-only"):
             by_hand.own_to_write(array)
-    with pytest.raises(libcai.InterfaceTypeError, match="a int object"):
+    with pytest.raises(libcai.InterfaceTypeError, match="the int object"):
         by_hand.own_to_write(3)
     assert seen() is not None
     del refused, array

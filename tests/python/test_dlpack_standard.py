@@ -143,8 +143,8 @@ for place in ((1, 0), (2, 1)):
 for place in ((2, 2), (2, -1), (1, 1), (3, 0), (13, 0), (10, 0)):
     refused(libcai.BufferError, f"cannot copy to device {place}", made.__dlpack__, dl_device=place)
 # The stream is one of the device that is asked for.
-refused(libcai.BufferError, "on the host, where none is 1", made.__dlpack__, dl_device=(1, 0),
-        stream=1)
+refused(libcai.BufferError, "stream is 1, and must be None or -1",
+        made.__dlpack__, dl_device=(1, 0), stream=1)
 """)
 
 

@@ -86,7 +86,7 @@ def test_bad_arguments(clear_c):
         def __cuda_array_interface__(self):
             raise ZeroDivisionError("mine")
 
-    with pytest.raises(libcai.InterfaceTypeError, match="a int object"):
+    with pytest.raises(libcai.InterfaceTypeError, match="the int object"):
         clear_c.clear(3)
     with pytest.raises(ZeroDivisionError, match="mine"):
         clear_c.clear(Dying())

@@ -69,6 +69,19 @@ libcai.on_failure(heard.append)
 """
 
 
+def test_an_upstream_of_another_device_is_refused(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + """
+up = libcai.memory_manager("default", device="gpu:1")
+for device in ("gpu:0", "cpu"):
+    refused(libcai.UseError, f"is for {device}, and its upstream default for gpu:1",
+            Mine, device, upstream=up)
+assert Mine(upstream=up).device == libcai.Device("gpu:1")
+"""
+    )
+
+
 def test_a_python_manager_is_not_asked_in_a_capture(simulated):
     simulated(
         PYTHON_MANAGER

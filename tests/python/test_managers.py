@@ -68,7 +68,8 @@ class Answering(MemoryManager):
         ((4096, 0), r"Answering returned \(4096, 0\) for memory"),
         (True, "address is True, and a number"),
         ((4096, 0, True), "size is True, and a number"),
-        (None, "NoneType"),
+        (None, "Answering returned None for memory"),
+        ([4096], r"Answering returned \[4096\] for memory"),
     ],
 )
 def test_an_answer_that_is_no_memory(answer, text):
@@ -211,6 +212,18 @@ def test_wrong_answers(answer):
         Memory(100, manager=Wrong("cpu"))
 
 
+def test_memory_that_leaves_the_address_space():
+    class Wrong(Heap):
+        def memalloc(self, size, align, kind, stream):
+            return (1 << 64) - 256, 0, size
+
+        def memfree(self, *arguments):
+            pass
+
+    with pytest.raises(libcai.StateError, match=r"asked for 512 bytes .* at 0xffffffffffffff00"):
+        Memory(512, manager=Wrong("cpu"))
+
+
 def test_too_little_memory_is_given_back():
     freed = []
 
@@ -339,6 +352,16 @@ def test_upstream_does_what_is_not_written():
     assert manager.memory == (3, 4)
 
 
+def test_answers_that_are_refused_by_name():
+    class Wrong(Heap):
+        def get_memory_info(self):
+            return 5, "x"
+
+    manager = Wrong("cpu")
+    with pytest.raises(TypeError, match=r"returned \(5, 'x'\), not a pair of numbers"):
+        _ = manager.memory
+
+
 def test_installed():
     before = MemoryManager.of("cpu")
     manager = Heap("cpu")
@@ -377,6 +400,9 @@ def test_defer_cleanup_of_its_own():
         with libcai.defer_cleanup("cpu"), libcai.defer_cleanup("cpu"):
             assert calls == ["enter", "enter"]
         assert calls == ["enter", "enter", "exit", "exit"]
+        Deferring.defer_cleanup = lambda self: 5
+        with pytest.raises(TypeError, match=r"defer_cleanup\(\) returned 5, which is no context"):
+            libcai.defer_cleanup("cpu").__enter__()
     finally:
         before.install()
 

@@ -147,7 +147,7 @@ def test_views():
         view.free()
     with pytest.raises(TypeError, match="slice of bytes"):
         memory[3]
-    with pytest.raises(libcai.UseError, match="steps of 2"):
+    with pytest.raises(libcai.UseError, match="has step 1, not 2"):
         memory[::2]
     inner = memoryview(view[1:2])
     with pytest.raises(libcai.BufferError):
@@ -660,6 +660,8 @@ def test_handles_that_are_none():
     run(
         """
 refused(libcai.UseError, "160 bytes", libcai.Memory.open, b"short")
+refused(TypeError, "data is 'abc'", libcai.Memory.open, "abc")
+refused(libcai.UseError, "fd is 1099511627776", libcai.Memory.open, bytes(160), 1 << 40)
 refused((libcai.UseError, libcai.CudaError, libcai.StateError), "", libcai.Memory.open, bytes(160))
 refused(libcai.UseError, "how is 'fast'", libcai.Memory.open, bytes(160), how="fast")
 refused(libcai.CudaError, "", libcai.Memory(64, "managed").share)

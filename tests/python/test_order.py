@@ -271,9 +271,12 @@ def test_unknown_words(option, word):
 @pytest.mark.parametrize(
     ("access", "text"),
     [
-        (("read",), r"access: expected 2 words, one for each object, got \('read',\)"),
-        (["read", "write", None], r"access: expected 2 words, .*, got \['read', 'write', None\]"),
-        ((), r"access: expected 2 words, .*, got \(\)"),
+        (("read",), r"access: expected one word for each of 2 objects, got \('read',\)"),
+        (
+            ["read", "write", None],
+            r"access: expected one word for each of 2 objects, got \['read', 'write', None\]",
+        ),
+        ((), r"access: expected one word for each of 2 objects, got \(\)"),
         (("read", "reed"), r"access\[1\]: expected 'read' or 'write', got 'reed'"),
         ([1, "read"], r"access\[0\]: expected 'read' or 'write', got 1"),
         (("read", ["write"]), r"access\[1\]: expected .*, got \['write'\]"),

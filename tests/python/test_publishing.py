@@ -103,8 +103,8 @@ thread = Thread(target=work)
 thread.start()
 thread.join()
 assert (event.stream_kind, own.stream) == ("event", 2) and event.stream
-refused(libcai.CudaError, ": Array.publish_event() it there", libcai.use(own, stream=s).__enter__)
-refused(libcai.BufferError, "publish_event() it there", lambda: own.__cuda_array_interface__)
+refused(libcai.CudaError, ": call Array.publish_event() there", libcai.use(own, stream=s).__enter__)
+refused(libcai.BufferError, "call publish_event() there", lambda: own.__cuda_array_interface__)
 refused(libcai.BufferError, "publish() it on a", lambda: event.__cuda_array_interface__)
 refused(libcai.CudaError, "has stream 2 of thread", x.publish, 2)
 with libcai.use(EVENT, stream=s):

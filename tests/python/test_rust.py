@@ -151,11 +151,11 @@ def test_what_is_no_array(bridges):
         for function in (bridges.shape, bridges.writes, bridges.maybe):
             if function is bridges.maybe and given is None:
                 continue
-            with pytest.raises(TypeError, match=f"a {name} object has neither") as caught:
+            with pytest.raises(TypeError, match=f"the {name} object has neither") as caught:
                 function(given)
             assert caught.type is libcai.InterfaceTypeError
             assert caught.value.__notes__ == ["while processing 'x'"]
-    with pytest.raises(libcai.InterfaceTypeError, match="a int object"):
+    with pytest.raises(libcai.InterfaceTypeError, match="the int object"):
         bridges.many([ones(), 3])
 
 

@@ -197,7 +197,7 @@ class Memory:
 
 class MemoryManager:
     def __init__(
-        self, device: _Device = "gpu", *, upstream: MemoryManager | None = None
+        self, device: _Device | None = None, *, upstream: MemoryManager | None = None
     ) -> None: ...
     @staticmethod
     def of(device: _Device = "gpu") -> MemoryManager: ...

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from libcai._devices import Memory
 
-from libcai.errors import UseError
+from libcai.errors import UseError, shown
 
 _SIZE = 160
 _KINDS = {1: "legacy", 2: "pool"}
@@ -40,6 +40,8 @@ class IpcHandle:
     def __init__(self, data: Any) -> None:
         self._fd: int | None = None
         self.memory: Memory | None = None
+        if isinstance(data, (str, int)):
+            raise TypeError(f"data is {shown(data)}, and must be the bytes of a handle")
         self._data = bytes(data)
         if len(self._data) != _SIZE:
             raise UseError(f"a handle has {_SIZE} bytes, not {len(self._data)}")

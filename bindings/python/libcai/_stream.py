@@ -10,18 +10,18 @@ NO_ORDER = -1
 LEGACY = 1
 
 
-def resolve(stream):
+def resolve(stream, advice=", or -1 for no order"):
     """Returns the integer of a stream, with the text's numbers, or -1 for no order.
 
     An int is returned unchanged. Of an object, ``__cuda_stream__()``, ``.handle``, ``.ptr`` and
     ``.cuda_stream`` are tried, in this order; there 0 is the legacy default stream.
     """
     if type(stream) is int:
-        return _checked(stream, stream)
+        return _checked(stream, stream, advice)
     if stream is None:
         raise InterfaceTypeError(
             "stream None is ambiguous: say 1 for the legacy default stream, 2 for the per-thread "
-            "one, or -1 for no order",
+            f"one{advice}",
             "stream",
             None,
         )
@@ -33,13 +33,13 @@ def resolve(stream):
             raise InterfaceError(
                 f"stream {shown(stream)} has no handle, and is not a GPU stream", "stream", stream
             )
-        return _checked(_integer(stream, stream), stream)
+        return _checked(_integer(stream, stream), stream, advice)
     number = _integer(handle, stream)
     if number == 0:
         return LEGACY
     if number < 0:
         raise _refused(number, stream)
-    return _checked(number, stream)
+    return _checked(number, stream, advice)
 
 
 def _handle(stream):
@@ -90,11 +90,11 @@ def _integer(handle, stream):
     )
 
 
-def _checked(number, stream):
+def _checked(number, stream, advice):
     if number == 0:
         raise InterfaceError(
             "stream 0 is ambiguous, and the interface disallows it: say 1 for the legacy default "
-            "stream, 2 for the per-thread one, or -1 for no order",
+            f"stream, 2 for the per-thread one{advice}",
             "stream",
             stream,
         )

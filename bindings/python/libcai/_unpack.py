@@ -91,7 +91,7 @@ def find(obj):
                     obj,
                 )
     raise InterfaceTypeError(
-        f"interface: a {type(obj).__name__} object has neither {CUDA_NAME} nor {HOST_NAME}",
+        f"interface: the {type(obj).__name__} object has neither {CUDA_NAME} nor {HOST_NAME}",
         "interface",
         obj,
     )

@@ -109,7 +109,7 @@ def from_arrow(obj, /):
         column = &plain
     else:
         raise InterfaceTypeError(
-            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object has neither "
+            f"interface: the {type_name(<PyObject *>obj)[1:-8]} object has neither "
             f"{ARROW_DEVICE_NAME} nor {ARROW_NAME}", "interface", obj)
     status = cai_arrow_own(
         <ArrowSchema *>arrow_pointer(obj, schema, b"arrow_schema"), column, &made, &error)
@@ -127,7 +127,7 @@ cdef tuple arrow_pair(obj, answer):
     if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
         return pair
     raise InterfaceTypeError(
-        f"interface: a {type_name(<PyObject *>obj)[1:-8]} object returned "
+        f"interface: the {type_name(<PyObject *>obj)[1:-8]} object returned "
         f"{describe(<PyObject *>answer)} "
         "where Arrow wants a pair of capsules", "interface", obj)
 
@@ -135,7 +135,7 @@ cdef tuple arrow_pair(obj, answer):
 cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:
     if not PyCapsule_IsValid(<PyObject *>capsule, name):
         raise InterfaceTypeError(
-            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object returned {shown(capsule)} "
+            f"interface: the {type_name(<PyObject *>obj)[1:-8]} object returned {shown(capsule)} "
             "where Arrow "
             f"wants a capsule named {name.decode()!r}", "interface", obj)
     return PyCapsule_GetPointer(<PyObject *>capsule, name)

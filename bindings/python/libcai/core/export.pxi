@@ -157,7 +157,7 @@ cdef dict export_dict(Array self):
     if cai_py_is_elsewhere(self.array):
         raise BufferError(
             "stream: the array comes with stream 2 of another thread, which means another stream "
-            "here: publish_event() it there, publish() that on a stream, and export what it gives")
+            "here: call publish_event() there, publish() that on a stream, and export the result")
     if self.array.data != 0 and cai_py_may_be_used(self.array):
         return dict_after_uses(self)
     return plain_dict(self)

@@ -90,7 +90,7 @@ cdef int raise_no_interface(PyObject *obj, int route) except -1:
             f"interface: a {name} object does not offer its array by route {ROUTES[route]!r}",
             "interface", <object>obj)
     raise InterfaceTypeError(
-        f"interface: a {name} object has neither {CUDA_NAME} nor {HOST_NAME}, and nothing of "
+        f"interface: the {name} object has neither {CUDA_NAME} nor {HOST_NAME}, and nothing of "
         "DLPack's or the buffer protocol's: pass an array, or a dict to from_interface()",
         "interface", <object>obj)
 

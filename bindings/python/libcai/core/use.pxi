@@ -181,7 +181,7 @@ cdef class Use:
             return 0
         if len(access) != self.count:
             raise UseError(
-                f"access: expected {self.count} words, one for each object, got {shown(access)}")
+                f"access: expected one word for each of {self.count} objects, got {shown(access)}")
         self.accesses = <uint32_t *>PyMem_Malloc(max(self.count, 1) * sizeof(uint32_t))
         if self.accesses == NULL:
             raise MemoryError()

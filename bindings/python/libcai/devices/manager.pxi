@@ -23,8 +23,8 @@ cdef class MemoryManager:
 
     Parameters
     ----------
-    device : Device or str
-        The device.
+    device : Device or str, optional
+        The device; by default `upstream`'s, or else ``'gpu'``.
     upstream : MemoryManager, optional
         A manager of that device, for the methods that the subclass does not define; without it,
         libcai's defaults.
@@ -33,6 +33,8 @@ cdef class MemoryManager:
     ------
     TypeError
         If a method is missing, or only one of a pair is defined.
+    UseError
+        If `upstream` is a manager of another device.
 
     Notes
     -----
@@ -95,7 +97,7 @@ cdef class MemoryManager:
     cdef object companion   # functions that C calls, for logs and retries
     cdef object __weakref__
 
-    def __init__(self, device="gpu", *, upstream=None):
+    def __init__(self, device=None, *, upstream=None):
         if type(self) is MemoryManager:
             raise TypeError("libcai.MemoryManager is subclassed, or made by libcai.memory_manager()")
         if self.manager != NULL:

@@ -307,15 +307,17 @@ cdef class Memory:
         cdef cai_device where
         cdef int32_t descriptor = -1
         cdef uint32_t way = word_of(OPENINGS, how, "how")
-        cdef bytes data = bytes(handle)
+        cdef bytes data
         cdef Stream on
         cdef cai_memory *out = NULL
         cdef cai_error error
         cdef cai_status status
-        if len(data) != sizeof(native):
-            raise UseError(f"a handle has {sizeof(native)} bytes, not {len(data)}")
+        from libcai._ipc import IpcHandle
+        data = bytes(handle if isinstance(handle, IpcHandle) else IpcHandle(handle))
         memcpy(&native, <const char *>data, sizeof(native))
         if fd is not None:
+            if not 0 <= operator.index(fd) < 1 << 31:
+                raise UseError(f"fd is {shown(fd)}, which is no descriptor")
             descriptor = operator.index(fd)
         device_of(device, &where)
         on = stream_of(stream, &where)
@@ -456,7 +458,7 @@ cdef class Memory:
             raise TypeError("memory is indexed by a slice of bytes")
         first, last, step = key.indices(self.size)
         if step != 1:
-            raise UseError(f"memory has no view by steps of {step}")
+            raise UseError(f"a view of memory has step 1, not {step}")
         start, stop = first, max(first, last)
         with nogil:
             status = cai_memory_view(self.memory, start, stop, &out, &error)

@@ -85,7 +85,7 @@ cdef int make_python_manager(MemoryManager self, device, upstream) except -1:
     cdef cai_device native
     cdef cai_error error
     cdef cai_status status
-    place(device if upstream is None else None, None, upstream, "gpu", &native)
+    place(device, None, upstream, "gpu", &native)
     self.deferrals = []
     before = getattr(entered, "making", None)
     entered.making = self
@@ -177,11 +177,12 @@ cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
                     cai_block *out) except -1:
     """Unpacks the result of an allocation. It keeps the manager alive until it is freed."""
     cdef cai_block block
-    if isinstance(answer, tuple):
-        if len(answer) != 3:
-            raise TypeError(
-                f"{type(self).__name__} returned {shown(answer)} for memory, neither an address nor "
-                "(address, host, size)")
+    is_address = hasattr(type(answer), "__index__")
+    if not is_address and not (isinstance(answer, tuple) and len(answer) == 3):
+        raise TypeError(
+            f"{type(self).__name__} returned {shown(answer)} for memory, neither an address nor "
+            "(address, host, size)")
+    if not is_address:
         address, host, length = answer
         unsigned_of(address, "address", &block.data)
         unsigned_of(host or 0, "host", &block.host)
@@ -372,6 +373,8 @@ cdef cai_status unpack_two(answer, uint64_t *first, uint64_t *second) except? CA
     if not isinstance(answer, (tuple, list)) or len(answer) != 2:
         raise TypeError(f"a manager's method returned {shown(answer)}, not a pair of numbers")
     given, other = answer
+    if not (hasattr(type(given), "__index__") and hasattr(type(other), "__index__")):
+        raise TypeError(f"a manager's method returned {shown(answer)}, not a pair of numbers")
     unsigned_of(given, "the first number", &one)
     unsigned_of(other, "the second number", &two)
     first[0] = one
@@ -383,10 +386,14 @@ cdef cai_status manager_get_ipc_handle(void *link, const cai_block *block, cai_i
                                        int32_t *fd, cai_error *error) noexcept with gil:
     cdef bytes data
     try:
+        from libcai._ipc import IpcHandle
         handle = (<object>linked(link)).get_ipc_handle(block.data, block.size)
+        if not isinstance(handle, (IpcHandle, bytes, bytearray, memoryview)):
+            raise TypeError(f"get_ipc_handle() returned {shown(handle)}, not a libcai.IpcHandle")
         data = bytes(handle)
         if len(data) != sizeof(cai_ipc_handle):
-            raise UseError(f"a handle has {sizeof(cai_ipc_handle)} bytes, not {len(data)}")
+            raise UseError(
+                f"get_ipc_handle() returned {len(data)} bytes: a handle has {sizeof(cai_ipc_handle)}")
         descriptor = getattr(handle, "fd", None)
         fd[0] = -1 if descriptor is None else os.dup(descriptor)
         memcpy(out, <const char *>data, sizeof(cai_ipc_handle))
@@ -429,6 +436,9 @@ cdef cai_status manager_defer_cleanup(void *link, int32_t enter,
         self = linked(link)
         if enter:
             deferral = (<object>self).defer_cleanup()
+            if not hasattr(type(deferral), "__enter__"):
+                raise TypeError(
+                    f"defer_cleanup() returned {shown(deferral)}, which is no context manager")
             deferral.__enter__()
             self.deferrals.append(deferral)
         elif self.deferrals:
