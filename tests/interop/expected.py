@@ -195,7 +195,7 @@ MPI_CONTIGUOUS = {
 MPI_BUFFER = {  # which is asked for what DLPack cannot say
     "big-endian": refused("with non-native byte order"),
     "long double": OK,
-    ("bytes", "text"): refused("to MPI datatype"),
+    ("bytes", "text", "structured"): refused("to MPI datatype"),
 }
 MPI_DICT = cells(
     DICT_OUT,

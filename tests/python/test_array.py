@@ -421,7 +421,7 @@ def test_buffers_that_there_are_not():
         (libcai.asarray(producer()), "on a device"),
         (libcai.from_interface(masked, host=True), "mask"),
         (libcai.asarray(np.zeros(2, "M8[s]")), "M8"),
-        (libcai.asarray(np.zeros(2, [("a", "f4")])), "V4"),
+        (libcai.asarray(np.zeros(2, [("a", "V4")])), "V4"),
     ):
         with pytest.raises(BufferError, match=text):
             memoryview(array)

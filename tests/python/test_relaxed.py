@@ -313,6 +313,8 @@ def test_bad_answers(framework, answer, kind, text):
         with pytest.raises(kind, match=text) as caught:
             take(given(framework, answer))
         assert caught.value.entry == "stream"
+        said = f"the provider for framework returned {answer!r}"
+        assert said in f"{caught.value} {getattr(caught.value, '__notes__', '')}"
 
 
 def test_what_a_framework_raises_passes_and_leaves_nothing(framework):

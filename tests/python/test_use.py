@@ -158,6 +158,24 @@ def test_a_stream_of_the_cpu_is_not_taken_for_0():
         libcai.use(producer(), stream=libcai.Stream("cpu"))
 
 
+def test_a_handle_that_is_no_integer():
+    class Odd:
+        def __cuda_stream__(self):
+            return 0, "x"
+
+    with pytest.raises(libcai.InterfaceTypeError, match=r"^stream: the handle of .* is 'x', which"):
+        libcai.use(producer(), stream=Odd())
+
+
+def test_no_order_is_advised_only_where_it_is_taken():
+    for stream in (None, 0):
+        refusals = (libcai.InterfaceError, libcai.InterfaceTypeError)
+        with pytest.raises(refusals, match="or -1 for no order"):
+            libcai.use(producer(), stream=stream)
+        with pytest.raises(refusals, match=r"2 for the per-thread one$"):
+            libcai.asarray(producer()).used_on(stream)
+
+
 def test_exceptions_pass():
     with pytest.raises(ZeroDivisionError), libcai.use(np.ones(3), stream=1):
         raise ZeroDivisionError

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from libcai._stream import LEGACY, NO_ORDER, resolve
-from libcai.errors import InterfaceError, shown
+from libcai.errors import InterfaceError, InterfaceTypeError, add_note, shown
 
 if TYPE_CHECKING:
     from libcai.typing import Stream
@@ -81,7 +81,11 @@ def provided(obj):
     stream = function(obj)
     if stream is None:
         return None
-    number = LEGACY if type(stream) is int and stream == 0 else resolve(stream)
+    try:
+        number = LEGACY if type(stream) is int and stream == 0 else resolve(stream)
+    except (InterfaceError, InterfaceTypeError) as error:
+        add_note(error, f"the provider for {module} returned {shown(stream)}")
+        raise
     if number == NO_ORDER:
         raise InterfaceError(
             f"stream: the provider for {module} returned -1, which is no stream", "stream", stream

@@ -34,7 +34,14 @@ def resolve(stream, advice=", or -1 for no order"):
                 f"stream {shown(stream)} has no handle, and is not a GPU stream", "stream", stream
             )
         return _checked(_integer(stream, stream), stream, advice)
-    number = _integer(handle, stream)
+    try:
+        number = _integer(handle, stream)
+    except InterfaceTypeError:
+        raise InterfaceTypeError(
+            f"stream: the handle of {shown(stream)} is {shown(handle)}, which is no integer",
+            "stream",
+            stream,
+        ) from None
     if number == 0:
         return LEGACY
     if number < 0:

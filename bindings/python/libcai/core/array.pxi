@@ -451,7 +451,8 @@ cdef class Array:
         """Keeps a use of the memory: the work queued on `stream` so far, outside of a `use` block.
 
         Later uses wait for it, and the memory stays until it is complete. The array's own stream
-        does not wait for it; `reclaim` makes it wait.
+        does not wait for it; `reclaim` makes it wait. A use of an import is found by its views and
+        by other imports of the memory; the exporter's own arrays do not find it.
 
         If `stream` is being captured, the graph takes a reference to the array: the memory stays
         until the graph, and all that was made from it, is destroyed. No stream waits for that: each

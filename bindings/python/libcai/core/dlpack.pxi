@@ -98,6 +98,12 @@ cdef cai_status make_ready_on_device(const cai_array *array, uint64_t stream,
     return status
 
 
+cdef int check_copy(copy) except -1:
+    if copy is not None and type(copy) is not bool:
+        raise TypeError(f"copy is {shown(copy)}, and neither True, False nor None")
+    return 0
+
+
 cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
     cdef uint64_t on
     cdef bint copied = False
@@ -108,6 +114,7 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
     cdef DLManagedTensor *legacy = NULL
     cdef cai_error error
     cdef cai_status status
+    check_copy(copy)
     if dl_device is not None or copy:
         here = dlpack_device(self)
         there = here if dl_device is None else pair_of(dl_device, "dl_device")
@@ -215,8 +222,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     cdef Py_buffer buffer
     cdef uint64_t number
     cai_py_drain(0)
-    if copy is not None and type(copy) is not bool:
-        raise TypeError(f"copy is {shown(copy)}, and neither True, False nor None")
+    check_copy(copy)
     there = None if device is None else dlpack_device_of(device)
     if PyCapsule_CheckExact(obj):
         if copy:
