@@ -138,6 +138,8 @@ def test_check_says_who_takes_it(here, monkeypatch, told):
     monkeypatch.chdir(here)
     lines = told("check", "producers:bad").stdout.splitlines()
     assert lines[-1] == "taken by: import, numba, torch; refused by: cupy (--as NAME says more)"
+    last = told("check", "producers:readonly").stdout.splitlines()[-1]
+    assert last.startswith("taken by: import, numba (with warnings), ")
     first, second = told("check", "producers:readonly", "--as=numba").stdout.splitlines()
     assert first.startswith("numba takes P.__cuda_array_interface__ (numba.cuda.as_cuda_array of ")
     assert second.startswith("  warning: data: ")

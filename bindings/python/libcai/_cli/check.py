@@ -96,7 +96,7 @@ def run(options):
         if name != "strict":
             print(_shown(name, report, judged[name], paint))
     if not options.readers:
-        print(_summary({name: takes[name] for name in judged}))
+        print(_summary(judged))
     return 0 if ok else 1
 
 
@@ -156,9 +156,14 @@ def _shown(name, report, found, paint):
     return "\n".join(lines)
 
 
-def _summary(takes):
+def _summary(judged):
+    names = {
+        name: f"{name} (with warnings)" if found["takes"] and found["remarks"] else name
+        for name, found in judged.items()
+    }
     took, refused = (
-        ", ".join(n for n, yes in takes.items() if yes is want) for want in (True, False)
+        ", ".join(names[name] for name, found in judged.items() if found["takes"] is want)
+        for want in (True, False)
     )
     text = f"taken by: {took or 'nobody'}; refused by: {refused or 'nobody'}"
     return f"{text} (--as NAME says more)"
