@@ -149,6 +149,9 @@ bool require_use(cai_owner *self, std::uint32_t access) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "self is NULL, or its struct_size less than %zu",
                   first_size<cai_owner>);
   }
+  if (is_ours(self) && self->keeper) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "self is the owner of a view: pass its keeper");
+  }
   if (stores_by_itself(self)) {
     throw Failure(
         CAI_ERR_ARGUMENT, {},

@@ -374,5 +374,22 @@ TEST_F(Keepers, KeepNothingOfLibcaisInAnOwnerOfTheirs) {
   EXPECT_EQ(left, 0);
 }
 
+// A view's owner keeps nothing by itself.
+TEST_F(Keepers, AreToBeNamedForAView) {
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  cai_array *view = nullptr;
+  cai_error error{};
+  ASSERT_EQ(cai_array_slice(array, nullptr, 0, &view, &error), CAI_OK) << error.message;
+  ASSERT_NE(view->owner->keeper, nullptr);
+  for (const auto function : {cai_owner_used_on, cai_owner_await_uses}) {
+    EXPECT_EQ(function(view->owner, consumer, CAI_ACCESS_READ, &error), CAI_ERR_ARGUMENT);
+    EXPECT_NE(std::string(error.message).find("pass its keeper"), std::string::npos);
+    EXPECT_EQ(function(view->owner->keeper, consumer, CAI_ACCESS_READ, &error), CAI_OK)
+        << error.message;
+  }
+  cai_array_release(view);
+}
+
 }  // namespace
 }  // namespace test::keepers_tests

@@ -2141,10 +2141,10 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `self`: filled in by [`cai_owner_init()`]; for a view, its owner's keeper. An owner with an
-    ///   await_uses of its own is [`CAI_ERR_ARGUMENT`]: if that function calls libcai's, it
-    ///   must pass another owner of the block, which [`cai_owner_init()`] has filled in, and
-    ///   which [`cai_owner_end()`] ends
+    /// - `self`: filled in by [`cai_owner_init()`]; for a view, its owner's keeper. A view's own
+    ///   owner is [`CAI_ERR_ARGUMENT`]. So is an owner with an await_uses of its own: if that
+    ///   calls libcai's function, it must pass another owner of the block, which
+    ///   [`cai_owner_init()`] has filled in, and which [`cai_owner_end()`] ends
     /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 means the host: in
     ///   [`cai_owner_await_uses()`] it waits until the uses are complete; in
     ///   [`cai_owner_used_on()`] it is [`CAI_ERR_ARGUMENT`], since the host queues no work
