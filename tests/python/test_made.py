@@ -129,6 +129,14 @@ def test_types_without_a_buffer():
         assert np.asarray(array).dtype == array.dtype  # by the dict
 
 
+def test_the_buffer_of_an_item_of_gigabytes():
+    memory = np.zeros(3_000_000_000, "u1")  # of which no page is touched
+    changes = {"shape": (1,), "typestr": "|S3000000000", "descr": [("", "|S3000000000")]}
+    interface = {**memory.__array_interface__, **changes}
+    array = libcai.from_interface(interface, owner=memory, host=True)
+    assert memoryview(array).format == "3000000000s"
+
+
 def test_values_of_structured_types():
     array = libcai.full(
         3,

@@ -70,7 +70,7 @@ cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
 cdef str NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 
 
-cdef str letter_of(str kind, int itemsize):
+cdef str letter_of(str kind, int64_t itemsize):
     """A type in the format of struct and PEP 3118, but for its order; None if they lack it."""
     if kind == "b":
         return "?"
@@ -127,7 +127,10 @@ cdef bytes format_of_array(Array self):
     if self.array.descr == NULL:
         return format_of(&self.array.dtype)
     text = struct_format(descr_of(self))
-    return None if text is None else text.encode()
+    try:
+        return None if text is None else text.encode()
+    except UnicodeEncodeError:  # a name that is no text
+        return None
 
 
 cdef bint is_laid_out(const cai_layout *layout, int flags) noexcept:
