@@ -253,8 +253,10 @@ TORCH_READS_BYTES = cells(
             *STRIDED_ROWS,
         ): refused("could not retrieve a contiguous buffer"),
         "big-endian": refused("buffer has non-native byte order"),
-        ("long double", "bytes", "text"): refused("could not infer a dtype from buffer format"),
-        (*OF_ML_DTYPES, "date", "structured", *MASKED): refused(
+        ("long double", "bytes", "text", "structured"): refused(
+            "could not infer a dtype from buffer format"
+        ),
+        (*OF_ML_DTYPES, "date", *MASKED): refused(
             "could not infer a dtype from the buffer's format"
         ),
     },
