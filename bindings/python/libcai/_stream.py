@@ -14,7 +14,8 @@ def resolve(stream, advice=", or -1 for no order"):
     """Returns the integer of a stream, with the text's numbers, or -1 for no order.
 
     An int is returned unchanged. Of an object, ``__cuda_stream__()``, ``.handle``, ``.ptr`` and
-    ``.cuda_stream`` are tried, in this order; there 0 is the legacy default stream.
+    ``.cuda_stream`` are tried, in this order; there 0 is the legacy default stream. `advice` ends
+    the messages for None and 0, where -1 can be meant.
     """
     if type(stream) is int:
         return _checked(stream, stream, advice)

@@ -110,7 +110,9 @@ cdef str struct_format(list descr):
             if kind == "V" and name == "":
                 parts.append(f"{size}x")
                 continue
-            item = letter_of(kind, int(size) * (4 if kind == "U" else 1)) if size.isdigit() else None
+            item = None
+            if size.isdigit():
+                item = letter_of(kind, int(size) * (4 if kind == "U" else 1))
             if item is not None and item[-1] == "g":
                 item = None if order in "<>" and order != NATIVE_ORDER else f"^{item}"
             elif item is not None:

@@ -61,7 +61,8 @@ cdef uint64_t consumers_stream(int device_type, stream) except? 0:
     cdef uint64_t number
     if device_type == CAI_DEVICE_CPU:
         if stream is not None and (type(stream) is not int or stream != -1):
-            raise BufferError(f"stream is {shown(stream)}, and must be None or -1: the array is on the host")
+            raise BufferError(
+                f"stream is {shown(stream)}, and must be None or -1: the array is on the host")
         return NO_STREAM
     if stream is None:
         return 1

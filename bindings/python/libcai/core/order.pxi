@@ -18,10 +18,10 @@ raised = []
 
 def raised_as(message):
     """The exception of a callback, if the C error reports it; else None."""
-    for place, (text, exception) in enumerate(raised):
-        if text in message:
-            del raised[place]
-            return exception
+    for entry in raised:
+        if entry[0] in message:
+            raised.remove(entry)
+            return entry[1]
     return None
 
 

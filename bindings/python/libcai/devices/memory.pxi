@@ -316,9 +316,10 @@ cdef class Memory:
         data = bytes(handle if isinstance(handle, IpcHandle) else IpcHandle(handle))
         memcpy(&native, <const char *>data, sizeof(native))
         if fd is not None:
-            if not 0 <= operator.index(fd) < 1 << 31:
+            number = operator.index(fd)
+            if not 0 <= number < 1 << 31:
                 raise UseError(f"fd is {shown(fd)}, which is no descriptor")
-            descriptor = operator.index(fd)
+            descriptor = number
         device_of(device, &where)
         on = stream_of(stream, &where)
         with nogil:

@@ -339,7 +339,9 @@ cdef class Stream:
         """Queues ``function()``.
 
         On a CPU stream it may do anything; if the stream's mode is not ``'async'``, it runs at
-        once. It must not wait for work on another stream that waits for it, for example because that
+        once. Inside it, calls that wait for pending work wait for what was queued on CPU streams
+        before it, and not for what was queued after it; `Memory.record` makes later uses wait for
+        it. It must not wait for work on another stream that waits for it, for example because that
         uses memory on which this work was recorded: both would wait forever. On a GPU stream it runs
         on a thread of the driver, once it gets the GIL: it must not call CUDA, directly or
         indirectly, and all later work on the stream waits for it.

@@ -162,9 +162,8 @@ class _Memory:
             self._address = cuda.cuMemAllocAsync(self._size, stream)
             cuda.cuMemcpyAsync(self._address, self._source.address, self._size, stream)
         if np.ma.isMaskedArray(case.expected) and content.dtype != bool:
-            mask = ~np.ma.getmaskarray(
-                case.expected
-            )  # the interface's is true where NumPy's is not
+            # The interface's is true where NumPy's is not.
+            mask = ~np.ma.getmaskarray(case.expected)
             plain = ConsumerCase("mask", frozenset(), mask, whole=mask, stream=case.stream)
             self._mask = _Memory(cuda, plain, mask, stream)
 
