@@ -30,9 +30,15 @@ struct Extent {
 [[nodiscard]] inline LayoutFault compute_extent(int32_t ndim, const int64_t *shape,
                                                 const int64_t *strides, uint32_t itemsize,
                                                 Extent *out) noexcept {
-  int64_t units = itemsize, lo = 0, hi = itemsize;
+  int64_t units = itemsize, lo = 0;
   bool empty = false, strides_fit = true;
-  for (int32_t axis = 0; axis < ndim; ++axis) {
+  int32_t left = ndim;
+  // As long as the order is C's, a product is enough.
+  while (left > 0 && strides[left - 1] == units && shape[left - 1] > 0) {
+    if (!multiply(units, shape[--left], &units)) return LayoutFault::shape;
+  }
+  int64_t hi = units;
+  for (int32_t axis = 0; axis < left; ++axis) {
     const int64_t extent = shape[axis];
     if (extent > 1) {
       // NumPy refuses a shape whose nonzero extents overflow, even if another extent is 0. So do

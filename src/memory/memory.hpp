@@ -36,10 +36,15 @@ struct cai_memory : cai_owner {
   static void retain_owner(cai_owner *owner) noexcept;
   static void release_owner(cai_owner *owner) noexcept;
 
+  // What a look-up reads is together here, so that it reads few cache lines.
   std::atomic<std::uint64_t> holders{1};
-  std::atomic<std::uint64_t> claims{1};  // one for all references, and others
+  cai_memory *whole = nullptr;     // the memory that this is a view of, with a reference
+  std::uint64_t epoch = 0;         // of a GPU's primary context; 0: no context
+  std::int32_t epoch_gpu = 0;      // the GPU; for CPU memory the one that has pinned it
+  std::atomic<bool> freed{false};  // by cai_memory_free(), or by the last release
+
   std::atomic<int> lives{2};             // the references, and the memory until it is freed
-  std::atomic<bool> freed{false};        // by cai_memory_free(), or by the last release
+  std::atomic<std::uint64_t> claims{1};  // one for all references, and others
 
   // Its description, without the flags that change and the stream.
   cai_memory_info facts{};
@@ -59,10 +64,7 @@ struct cai_memory : cai_owner {
   const cai_array *found_by = nullptr;  // a view of the array; its keeper may end with it
   std::uint64_t begun_in = 0;           // the capture of its stream when the use of an array began
 
-  std::uint64_t epoch = 0;      // of a GPU's primary context; 0: no context
-  std::int32_t epoch_gpu = 0;   // the GPU; for CPU memory the one that has pinned it
   const std::uint64_t process;  // see device::forks()
-  cai_memory *whole = nullptr;  // the memory that this is a view of, with a reference
   bool entered = false;         // in the registry, by its address
   cai_memory **link = nullptr;  // the link to it in the registry's list of memory without address
   cai_memory *after = nullptr;  // the next one in that list
