@@ -68,7 +68,8 @@ impl<'a, T: Element> View<'a, T> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for memory of a device; [`Error::Layout`] for steps that are no
-    /// multiple of an element, as in a field of records.
+    /// multiple of an element, as in a field of records; [`Error::State`] if libcai has freed the
+    /// memory.
     pub unsafe fn as_ndarray(self) -> Result<ArrayViewD<'a, T>> {
         let layout = Layout::of(self)?;
         let start = ptr::with_exposed_provenance(layout.start);

@@ -115,7 +115,7 @@ impl<'a, T: Element> View<'a, T> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for memory of a device; [`Error::Layout`] if the array is not
-    /// C-contiguous.
+    /// C-contiguous; [`Error::State`] if libcai has freed the memory.
     pub unsafe fn as_slice(self) -> Result<&'a [T]> {
         let (data, len) = self.host_elements()?;
         // SAFETY: aligned and in range, since the array was validated; the caller guarantees the
@@ -151,8 +151,9 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     /// The host's address of the first element; for pinned memory it may differ from the GPU's.
+    /// Memory that has an owner may have been freed.
     pub(crate) fn host_address(self) -> Result<u64> {
-        if self.array.device_type() != DeviceType::CudaHost {
+        if self.array.device_type() != DeviceType::CudaHost && self.array.as_raw().owner.is_null() {
             return Ok(self.data());
         }
         // SAFETY: the array is borrowed during the call; the outputs can be written.

@@ -444,7 +444,7 @@ fn what_is_freed_is_dead() {
         assert!(matches!(memory.free(), Err(Error::State(_))));
     }
     let on = stream_of(Device::Cpu);
-    let dead: [Result<()>; 7] = [
+    let dead: [Result<()>; 9] = [
         memory.host().map(drop),
         memory.view(0, 1).map(drop),
         memory.array(u8::DTYPE, &[1]).map(drop),
@@ -452,6 +452,10 @@ fn what_is_freed_is_dead() {
         memory.record(&on),
         memory.set_stream(&on),
         fill(&mut array, 1_u8, None),
+        // SAFETY: no other code has the array.
+        unsafe { array.view::<u8>().unwrap().as_slice() }.map(drop),
+        // SAFETY: likewise.
+        unsafe { array.view_mut::<u8>().unwrap().as_mut_slice() }.map(drop),
     ];
     for refused in dead {
         assert!(matches!(refused, Err(Error::State(_))), "{refused:?}");
