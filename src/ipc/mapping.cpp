@@ -76,8 +76,14 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
   auto made = std::make_unique<ImportedPool>(
       ImportedPool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
   void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
-  driver::call(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
-               driver::pool_handle_descriptor, 0ULL);
+  try {
+    driver::call(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
+                 driver::pool_handle_descriptor, 0ULL);
+  } catch (const Failure &failure) {
+    const cai_error &error = failure.error();
+    throw Failure(error.status, {error.entry, error.index, error.native},
+                  "fd %d is of no memory pool that can be imported: %s", fd, error.message);
+  }
   std::shared_ptr<ImportedPool> pool(made.release(), destroy_pool);
   let_use(cu, *pool, key.device, owner);
   return pool;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of another process: this program starts itself again, and that one shares.
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -568,6 +569,19 @@ TEST_F(Ipc, AManagerOpensAHandleOnce) {
   ASSERT_OK(cai_manager_install(gpu0, before, error));
   cai_manager_release(before);
   cai_manager_release(made);
+}
+
+TEST_F(Ipc, AWrongDescriptorIsNamed) {
+  Other other;
+  const Shared shared = other.shared(Ask::pool);
+  const int wrong = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const std::string names = "fd " + std::to_string(wrong) + " is of no memory pool";
+  cai_memory *out = nullptr;
+  EXPECT_FAILS(CAI_ERR_CUDA, names.c_str(),
+               cai_memory_open(&shared.handle, wrong, gpu0, nullptr, CAI_OPEN_AUTO, &out, error));
+  close(wrong);
+  EXPECT_EQ(out, nullptr);
+  EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
 }
 
 TEST_F(Ipc, Refusals) {
