@@ -210,9 +210,11 @@ concept keepable = std::destructible<std::decay_t<Owner>>;
 
 }  // namespace detail
 
-/** Sets the hook for such failures of this header, and by cai_on_failure() for the library's, in
- * the whole process. nullptr, the default: the header prints its failures to standard error, and
- * the library drops its own. Any thread. Returns the previous hook. Since 0.1. */
+/** Sets the hook for such failures of this header, and by cai_on_failure() for the library's.
+ * nullptr, the default: the header prints its failures to standard error, and the library drops its
+ * own. The library's failures are those of the whole process; a shared library that is compiled
+ * with hidden visibility has a hook of its own for the header's. Any thread. Returns the previous
+ * hook. Since 0.1. */
 inline failure_hook on_failure(failure_hook hook) noexcept {
   if (!hook) hook = detail::print_failure;
   const auto pass_on = [](void *, const cai_error *failure) { detail::report(*failure); };
@@ -222,7 +224,7 @@ inline failure_hook on_failure(failure_hook hook) noexcept {
   if (cai_on_failure(is_set ? pass_on : cai_failure_fn{}, nullptr, &raw) != CAI_OK) {
     detail::report(raw);
   }
-  return before;
+  return before == detail::print_failure ? nullptr : before;
 }
 
 // ---- Items of an index expression ---------------------------------------------------------------
@@ -490,6 +492,38 @@ template <class First, class... Others>
 inline constexpr bool arrays_then_options<First, Others...> =
     used_array<First> && arrays_then_options<Others...>;
 
+// The arguments of a use: arrays, and cai::options that may come last. `how` points into it.
+template <std::size_t most>
+struct use_arguments {
+  const cai_array *arrays[most] = {};
+  std::uint32_t accesses[most] = {};
+  std::size_t count = 0;
+  options how;
+
+  template <class... Arguments>
+  explicit use_arguments(const Arguments &...arguments) noexcept {
+    bool each = false;
+    const auto take = [&](const auto &argument) {
+      if constexpr (options_like<decltype(argument)>) {
+        how = argument;
+      } else {
+        accesses[count] = access_of(argument);
+        each = each || accesses[count] != CAI_ACCESS_DEFAULT;
+        arrays[count++] = pointer_to(argument);
+      }
+    };
+    (take(arguments), ...);
+    if (!each) return;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (accesses[i] != CAI_ACCESS_DEFAULT) continue;
+      accesses[i] = how.accesses ? how.accesses[i] : how.access;
+    }
+    how.accesses = accesses;
+  }
+  use_arguments(const use_arguments &) = delete;
+  use_arguments &operator=(const use_arguments &) = delete;
+};
+
 }  // namespace detail
 
 /** For cai::use: the array is only read, whatever the options say. Since 0.1. */
@@ -553,29 +587,8 @@ class use {
   template <class... Arguments>
     requires detail::arrays_then_options<Arguments...>
   explicit use(std::uint64_t stream, Arguments &&...arguments) {
-    const cai_array *arrays[sizeof...(arguments)] = {};
-    std::uint32_t accesses[sizeof...(arguments)] = {};
-    std::size_t count = 0;
-    options how;
-    bool each = false;
-    const auto take = [&](const auto &argument) {
-      if constexpr (detail::options_like<decltype(argument)>) {
-        how = argument;
-      } else {
-        accesses[count] = detail::access_of(argument);
-        each = each || accesses[count] != CAI_ACCESS_DEFAULT;
-        arrays[count++] = detail::pointer_to(argument);
-      }
-    };
-    (take(arguments), ...);
-    if (each) {
-      for (std::size_t i = 0; i < count; ++i) {
-        if (accesses[i] != CAI_ACCESS_DEFAULT) continue;
-        accesses[i] = how.accesses ? how.accesses[i] : how.access;
-      }
-      how.accesses = accesses;
-    }
-    begin_or_throw(std::span(arrays, count), stream, how);
+    const detail::use_arguments<sizeof...(arguments)> given(arguments...);
+    begin_or_throw(std::span(given.arrays, given.count), stream, given.how);
   }
 
   /** Likewise, for any number of arrays; the span need not outlive the call. */

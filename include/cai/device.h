@@ -246,7 +246,7 @@ cai_status cai_device_reset(cai_device device, uint32_t flags, cai_error *error)
 /** Sets how much freed memory the device's current pool caches: the driver releases the excess
  * whenever streams synchronise. Does nothing for the CPU.
  *
- * @param bytes; the default is 0
+ * @param bytes  0 by default
  * @return as cai_device_set_current(); #CAI_ERR_UNSUPPORTED for a GPU without pools.
  * Since 0.1. */
 cai_status cai_device_set_cache(cai_device device, uint64_t bytes, cai_error *error);

@@ -367,7 +367,7 @@ class stream : public handle<cai_stream, cai_stream_retain, cai_stream_release> 
  * cai_stream_enter(), to leave() or its destructor, which wait for the stream's work:
  * cai_stream_leave(). Since 0.1.
  *
- *     const cai::stream_guard guard(cai::stream(device));
+ *     const cai::stream_guard guard{cai::stream(device)};
  */
 class stream_guard {
  public:

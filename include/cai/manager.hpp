@@ -169,7 +169,10 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
   /** Its device; the object must not be empty. */
   cai::device device() const { return cai_manager_device(get()); }
   /** Makes it the manager of its device: cai_manager_install(). */
-  void install() const { detail::call(cai_manager_install, cai_device(device()), get()); }
+  void install() const {
+    if (!*this) check(CAI_ERR_ARGUMENT, detail::failure(CAI_ERR_ARGUMENT, "manager is NULL"));
+    detail::call(cai_manager_install, cai_device(device()), get());
+  }
   /** Restores the device's default choice: cai_manager_install() with NULL. */
   static void uninstall(const cai::device &of) {
     detail::call(cai_manager_install, cai_device(of), nullptr);
@@ -366,7 +369,8 @@ void destroy_manager(void *self) noexcept {
  * `get_memory_info`: free and total, `get_ipc_handle`: the handle and the descriptor), and may
  * throw: cai::error returns its status, std::bad_alloc #CAI_ERR_MEMORY, any other exception
  * #CAI_ERR_ARGUMENT with its what(). Or it takes the outputs as pointers and a `cai_error *` last,
- * and returns a #cai_status. A member with one of these names and other arguments does not compile.
+ * and returns a #cai_status. The arguments are converted as in any call. A member with one of these
+ * names that cannot be called so does not compile, unless it is overloaded or a template.
  *
  * As a library for CAI_MEMORY_MANAGER:
  *

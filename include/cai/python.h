@@ -108,7 +108,8 @@ typedef struct cai_py_api {
    * @param out  UINT64_MAX for -1, no order at all */
   int (*stream)(PyObject *object, uint64_t *out);
 
-  /** Returns libcai's current stream of the array's device; 1 for arrays on the host. */
+  /** Returns libcai's current stream of the array's device; 1 for arrays on the host. NULL is
+   * refused. */
   int (*current_stream)(const cai_array *array, uint64_t *out);
 
   /** cai_use_begin(), with the GIL released. Call it for arrays on the host, too: CPU streams may

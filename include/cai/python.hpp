@@ -110,27 +110,27 @@ inline PyObject *to_python(array value) noexcept {
 template <class Error>
 class python_use {
  public:
-  /** Begins: cai_py_api.begin. It takes at most 8 arrays, with their accesses, as cai::use does: a
-   * cai::readable is read, a cai::writable written; cai::reads() and cai::writes() say it of
-   * others.
+  /** Begins: cai_py_api.begin. It takes arrays as cai::use does: a cai::readable is read, a
+   * cai::writable written; cai::reads() and cai::writes() say it of others; cai::options may come
+   * last.
    * @param stream  as for libcai.use(), except -1; nullptr or None is libcai's current stream of
    *                the first array's device
    * @throws Error with libcai's exception; no use is open then */
-  template <detail::used_array... Arrays>
-    requires(sizeof...(Arrays) > 0 && sizeof...(Arrays) <= 8)
-  explicit python_use(PyObject *stream, Arrays &&...arrays) {
-    const cai_array *const pointers[] = {detail::pointer_to(arrays)...};
-    const std::uint32_t accesses[] = {detail::access_of(arrays)...};
-    const cai_use_options options{sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, accesses};
+  template <detail::used_array Array, class... Arguments>
+    requires detail::arrays_then_options<Array, Arguments...>
+  explicit python_use(PyObject *stream, Array &&array, Arguments &&...more) {
+    const detail::use_arguments<1 + sizeof...(more)> given(array, more...);
+    const cai_use_options options = given.how;
     const bool is_current = !stream || stream == Py_None;
-    check(is_current ? cai_py->current_stream(pointers[0], &stream_)
+    check(is_current ? cai_py->current_stream(given.arrays[0], &stream_)
                      : cai_py->stream(stream, &stream_));
     if (stream_ == UINT64_MAX) {
       PyErr_SetString(PyExc_ValueError,
                       "stream -1 means no order, and no work can be queued on it");
       throw Error();
     }
-    check(cai_py->begin(&use_, pointers, sizeof...(Arrays), stream_, &options));
+    check(cai_py->begin(&use_, given.arrays, static_cast<std::int32_t>(given.count), stream_,
+                        &options));
     active_ = true;
   }
   python_use(const python_use &) = delete;

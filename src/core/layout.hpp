@@ -32,10 +32,10 @@ struct Extent {
                                                 Extent *out) noexcept {
   int64_t units = itemsize, lo = 0;
   bool empty = false, strides_fit = true;
-  int32_t left = ndim;
   // As long as the order is C's, a product is enough.
-  while (left > 0 && strides[left - 1] == units && shape[left - 1] > 0) {
-    if (!multiply(units, shape[--left], &units)) return LayoutFault::shape;
+  int32_t left = ndim;
+  for (; left > 0 && strides[left - 1] == units && shape[left - 1] > 0; --left) {
+    if (!multiply(units, shape[left - 1], &units)) return LayoutFault::shape;
   }
   int64_t hi = units;
   for (int32_t axis = 0; axis < left; ++axis) {

@@ -76,5 +76,14 @@ BRIDGES_MODULE(bridges, m) {
     return guard.stream();
   };
   m.def("use_both", use_both, py::arg("x"), py::arg("y"), py::arg("stream").none());
+  const auto read_on = [](const cai::array &x, py::handle stream) {
+    python_use(stream.ptr(), x, cai::options{.access = CAI_ACCESS_READ}).end();
+  };
+  m.def("read_on", read_on, py::arg("x"), py::arg("stream").none());
+  const auto use_none = [](py::handle stream) {
+    const cai::array none;
+    const python_use guard(stream.ptr(), none);
+  };
+  m.def("use_none", use_none, py::arg("stream").none());
   m.def("by_hand_knows_libcai", &by_hand_knows_libcai);
 }

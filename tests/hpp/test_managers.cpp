@@ -348,6 +348,10 @@ TEST_P(OnManager, FreesLater) {
             has_driver() ? CAI_ERR_DEVICE : CAI_ERR_DRIVER);
 }
 
+TEST(Managers, AnEmptyOneIsNotInstalled) {
+  EXPECT_EQ(status_of([] { cai::manager().install(); }), CAI_ERR_ARGUMENT);
+}
+
 // Failures that the library cannot return go to cai::on_failure(), too.
 TEST_P(OnManager, AFreeThatFailsWhereNobodyAsked) {
   int calls = 0;

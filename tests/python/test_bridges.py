@@ -390,6 +390,12 @@ def test_an_error_of_libcais_is_its_exception(bridges):
     assert caught.value.status < 0
 
 
+@pytest.mark.parametrize("stream", [None, 1])
+def test_an_empty_array_is_refused(bridges, stream):
+    with pytest.raises(libcai.UseError, match="is NULL"):
+        bridges.use_none(stream)
+
+
 def test_an_array_is_kept(bridges):
     assert bridges.kept() is None
     given, seen = exporter()
@@ -522,6 +528,11 @@ for name in {LIBRARIES}:
     assert calls("cuStreamWaitEvent") == calls_before
     bridges.use_both(outs[0], given, mine.value)
     assert calls("cuStreamWaitEvent") == calls_before + 1  # one event is of both arrays' uses
+    read_twice = libcai.asarray(array(None, shape=(64,), typestr="<u4"))
+    calls_before = calls("cuStreamWaitEvent")
+    for stream in (theirs, mine):
+        bridges.read_on(read_twice, stream.value)
+    assert calls("cuStreamWaitEvent") == calls_before
 wait(theirs, mine)
 """
     )

@@ -204,6 +204,8 @@ cdef int read_stream(obj, uint64_t *out) except -1:
 
 
 cdef int current_stream_of(const cai_array *array, uint64_t *out) except -1:
+    if array == NULL:
+        raise UseError("the array is NULL")
     out[0] = 1 if array.device_type == CAI_DEVICE_CPU else current_stream_value(array)
     return 0
 
