@@ -478,8 +478,9 @@ typedef struct cai_use {
  *
  * Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
  * with nothing pending needs no order (the caller orders the launch); with work pending, the call
- * fails, see #CAI_USE_EXTERNAL. If only the producer captures, see #CAI_USE_FORK. No capture is
- * ever invalidated.
+ * fails, see #CAI_USE_EXTERNAL. If only the producer captures, see #CAI_USE_FORK. No capture that
+ * has begun before the call is ever invalidated. One that another thread begins meanwhile, on a
+ * stream that the call works on, may be: the driver cannot be asked and called at once.
  *
  * The environment relaxes this; it is read once. CAI_SYNC=0 turns every order except
  * #CAI_ORDER_HOST into #CAI_ORDER_NONE. CAI_NONE=legacy treats NONE as UNSTATED. CAI_TRACE=1 prints
@@ -708,7 +709,8 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * kept, unless its context was destroyed or has failed for good. Where the driver recorded no
  * event, as at a last release, the host must wait for the context; if the context is not known
  * either, it waits for each context that the function is called for. Like cai_device_synchronize(),
- * that is allowed only outside of captures, on other threads too.
+ * that is allowed only outside of captures, on other threads too. Memory whose free a capture has
+ * put off is no array: cai_pending_flush() frees it.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the

@@ -865,7 +865,8 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
 
 /** Runs all pending frees of a device; none while cai_pending_defer() is open. It also retries to
  * free memory of any device whose free failed because of a capture, out of memory or the driver, as
- * cai_memory_alloc() does.
+ * cai_memory_alloc() does; it waits for the work that uses that memory, as cai_memory_alloc() does
+ * not.
  *
  * @return #CAI_OK; the first failure, retried frees included (the others are freed all the same);
  *         #CAI_ERR_CAPTURE while libcai sees a capture, and then nothing is freed; the rest as

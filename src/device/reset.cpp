@@ -102,6 +102,7 @@ void reset(cai_device device, std::uint32_t flags) {
     cai_error error;
     if (cai_drain(0, nullptr, &error) != CAI_OK) throw Failure(error);
   }
+  take(reset_steps.frees, device);
   flush_before_reset(device);
   take(reset_steps.managers, device);
   flush_before_reset(device);  // memory that the managers have released

@@ -12,6 +12,8 @@ using ResetStep = void (*)(cai_device device) noexcept;
 
 // A layer whose objects end with a reset sets its step before it makes any.
 struct ResetSteps {
+  // Frees what captures have put off. The context still exists, and no work is pending there.
+  std::atomic<ResetStep> frees{nullptr};
   // All pending frees are done, and the context still exists. No lock is held.
   std::atomic<ResetStep> managers{nullptr};
   // The GPU's primary context was destroyed.

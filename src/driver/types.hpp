@@ -89,6 +89,7 @@ struct CUarray3D_descriptor {
 
 // The constants have other names, because some of CUDA's are macros.
 inline constexpr CUresult success = 0;
+inline constexpr CUresult error_invalid_value = 1;
 inline constexpr CUresult error_out_of_memory = 2;
 inline constexpr CUresult error_deinitialized = 4;
 inline constexpr CUresult error_stub_library = 34;

@@ -90,13 +90,24 @@ cai_status free_address(void *context, cai_error *error) {
   });
 }
 
+// Another thread may capture the stream as soon as it has been asked. The capture is not harmed,
+// but the driver refuses the free.
+void free_outside_captures(const driver::Driver &cu, CUdeviceptr address, uint64_t stream) {
+  driver::CUresult result = driver::error_invalid_value;
+  for (int i = 0; i < 10 && result == driver::error_invalid_value; ++i) {
+    if (i > 0) require_uncaptured(cu, stream, why_no_free);
+    result = cu.cuMemFreeAsync(address, driver::stream_handle(stream));
+  }
+  if (result != driver::success) driver::fail_call(cu.cuMemFreeAsync.name, result);
+}
+
 // A capture elsewhere would forbid this, too.
 void free_in_order(const driver::Driver &cu, CUdeviceptr address, uint64_t stream) {
   driver::Faults faults;
   {
     std::optional<driver::Relaxed> relaxed;
     persist([&] { relaxed.emplace(cu, faults); });
-    driver::call(cu.cuMemFreeAsync, address, driver::stream_handle(stream));
+    free_outside_captures(cu, address, stream);
   }
   if (const cai_error *error = faults.first()) report(*error);  // the memory is freed all the same
 }

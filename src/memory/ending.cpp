@@ -69,13 +69,16 @@ bool keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
   return order::make_uses_of(&memory).keep_marked(session, freed_on);
 }
 
+// Whether the free stream need not wait for anything.
+bool is_in_order(const cai_memory &memory) {
+  return is_named_here(memory.free_stream) && memory.former_streams.empty() &&
+         !has_kept_uses(memory);
+}
+
 // Makes the free stream wait for the former streams and for the kept uses. Returns it.
 std::uint64_t put_in_order(cai_memory &memory) {
   if (!is_on_gpu(memory.free_stream)) return 0;
-  if (is_named_here(memory.free_stream) && memory.former_streams.empty() &&
-      !has_kept_uses(memory)) {
-    return memory.free_stream.stream.get()->value();
-  }
+  if (is_in_order(memory)) return memory.free_stream.stream.get()->value();
   driver::Session session;
   if (!keep_streams_of_copies(session, memory)) {
     throw Failure(CAI_ERR_CUDA, {CAI_ENTRY_STREAM},
@@ -104,14 +107,42 @@ std::uint64_t put_in_order(cai_memory &memory) {
   return stream.value;
 }
 
+// The first free of memory, or one that follows frees that a capture prevented. Another thread may
+// be about to capture its streams once more, and most calls for a stream would end that capture.
+enum class Try { first, again, again_and_wait };
+
+// Keeps what is pending on a stream of the memory as a use, or waits for it. Harms no capture that
+// another thread begins on the stream meanwhile.
+void keep_beside_captures(driver::Session &session, cai_memory &memory, order::Stream &stream,
+                          Try which) {
+  order::Event event = order::Event::record(session, stream);
+  // To ask for an event that was recorded in a capture ends the capture; once that is over, it is
+  // an error. So the stream is asked first.
+  probe(session, stream);
+  driver::CUresult result = driver::error_invalid_value;
+  if (!stream.capture) {
+    session.use_relaxed_mode();
+    const bool waits = which == Try::again_and_wait;
+    result = waits ? session.cu.cuEventSynchronize(event.handle())
+                   : session.cu.cuEventQuery(event.handle());
+  }
+  if (result == driver::error_invalid_value) {
+    event.destroy(session);
+    fail_capture();
+  }
+  if (result == driver::success) return;
+  order::make_uses_of(&memory).keep(session, stream, event, true, {});
+}
+
 // Keeps what is pending on the memory's own streams as a use. Forgets completed uses.
-void keep_own_streams(cai_memory &memory) {
+void keep_own_streams(cai_memory &memory, Try which) {
   driver::Session session;
   const auto keep = [&](const FreeStream &it) {
     if (!is_on_gpu(it)) return;
     order::Stream stream = stream_of(session, it);
     probe(session, stream);
     if (stream.capture) fail_capture();
+    if (which != Try::first) return keep_beside_captures(session, memory, stream, which);
     // The legacy stream is not queried: that does not show whether the streams it waits for are
     // idle.
     if (is_named_here(it) && is_idle(session, stream)) return;
@@ -126,9 +157,10 @@ void keep_own_streams(cai_memory &memory) {
   for (const FreeStream &it : memory.former_streams) keep(it);
   if (memory.free_stream.stream.get()) keep_streams_of_copies(session, memory);
   session.finish();
+  const int32_t ask = which == Try::again_and_wait ? 2 : 1;
   std::int64_t left;
   cai_error error;
-  if (has_kept_uses(memory) && cai_owner_pending(&memory, 1, &left, &error) != CAI_OK) {
+  if (has_kept_uses(memory) && cai_owner_pending(&memory, ask, &left, &error) != CAI_OK) {
     throw Failure(error);
   }
 }
@@ -176,9 +208,11 @@ cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *er
   return status;
 }
 
-// Called when no use is pending any more.
+// Called when no use is pending any more, so that any stream will do. The legacy stream would harm
+// a blocking stream that another thread is about to capture.
 cai_status give_back_unused(cai_memory &memory, cai_error *error) noexcept {
-  return give_back_now(memory, memory.ordered ? driver::stream_legacy : 0, error);
+  memory.unused = true;
+  return give_back_now(memory, memory.ordered ? driver::stream_per_thread : 0, error);
 }
 
 void end_put_off(cai_owner *owner) {
@@ -187,7 +221,7 @@ void end_put_off(cai_owner *owner) {
 }
 
 // Takes the uses, and adds what is pending on the memory's own streams.
-std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
+std::unique_ptr<order::Uses> take_pending(cai_memory &memory, Try which) {
   const bool is_queued =
       is_on_gpu(memory.free_stream) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
   // CPU streams have claims instead, and need no driver.
@@ -195,7 +229,7 @@ std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
       std::any_of(memory.former_streams.begin(), memory.former_streams.end(), is_on_gpu);
   if (is_queued || was_queued || has_kept_uses(memory)) {
     try {
-      keep_own_streams(memory);
+      keep_own_streams(memory, which);
     } catch (const Failure &failure) {
       const cai_status status = failure.error().status;
       if (status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) throw;
@@ -207,10 +241,10 @@ std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
   return is_held ? order::take_kept(&memory) : order::take_uses(&memory);
 }
 
-cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept {
+cai_status give_back_once_unused(cai_memory &memory, Try which, cai_error *error) noexcept {
   std::unique_ptr<order::Uses> uses;
   cai_error problem;
-  const cai_status status = guard(&problem, [&] { uses = take_pending(memory); });
+  const cai_status status = guard(&problem, [&] { uses = take_pending(memory, which); });
   if (status != CAI_OK) {
     if (status != CAI_ERR_CAPTURE) report(problem);
     return try_later(memory);
@@ -234,21 +268,25 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
   if (status == CAI_OK) return give_back_now(memory, stream, error);
   if (status == CAI_ERR_CAPTURE) return try_later(memory);
   report(problem);
-  return give_back_once_unused(memory, error);
+  return give_back_once_unused(memory, Try::first, error);
 }
 
-cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
+cai_status give_back(cai_memory &memory, Try which, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
   // The streams of its context were destroyed with it, and must not be queried.
   if (memory.has_lost_context()) return give_back_now(memory, 0, error);
-  const bool in_order = memory.ordered && !has_ended(memory.free_stream);
-  return in_order ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
+  if (memory.unused) return give_back_unused(memory, error);
+  const bool has_order = memory.ordered && !has_ended(memory.free_stream);
+  if (has_order && (which == Try::first || is_in_order(memory))) {
+    return give_back_in_order(memory, error);
+  }
+  return give_back_once_unused(memory, which, error);
 }
 
 // Removes a claim. The last one frees the memory.
 cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
   if (memory.claims.fetch_sub(1, std::memory_order_acq_rel) != 1) return CAI_OK;
-  return give_back(memory, error);
+  return give_back(memory, Try::first, error);
 }
 
 void end_claim_of_stream(void *memory) {
@@ -309,13 +347,14 @@ void end_life(cai_memory &memory) noexcept {
 }
 
 // Not within a manager, which may hold a lock that it needs to free other memory.
-void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
+void retry_ends(int most_refusals, bool waits, driver::Faults *failed) noexcept {
   if (managers::InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;
     cai_error error;
-    const cai_status status = give_back(*memory, &error);
+    const Try which = waits ? Try::again_and_wait : Try::again;
+    const cai_status status = give_back(*memory, which, &error);
     const bool is_refused = refused.load(std::memory_order_relaxed) == memory;
     if (is_refused) ++refusals;  // the release has reported it
     if (status != CAI_OK) {

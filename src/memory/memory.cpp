@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <climits>
 #include <cstring>
 #include <mutex>
 
@@ -99,6 +100,8 @@ std::optional<order::Pinned> find_pinned(const cai_array &array) noexcept {
 void tell_rooms_below() noexcept {
   order::above.find_pinned.store(find_pinned, std::memory_order_release);
   order::above.has_lost_context.store(has_lost_context, std::memory_order_release);
+  device::reset_steps.frees.store([](cai_device) noexcept { retry_ends(INT_MAX, true); },
+                                  std::memory_order_release);
   device::reset_steps.memory.store([](cai_device) noexcept { forget_dead(); },
                                    std::memory_order_release);
 }

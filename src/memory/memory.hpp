@@ -53,6 +53,7 @@ struct cai_memory : cai_owner {
   // are complete.
   void (*give_back)(cai_memory &memory, std::uint64_t stream) = nullptr;
   bool ordered = false;
+  bool unused = false;   // no use is pending: its manager could not free it yet
   bool at_once = false;  // not for work on its stream: it was pinned from existing memory
 
   // For give_back.
@@ -190,7 +191,8 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 void end_life(cai_memory &memory) noexcept;
 
 // Retries frees that failed because of a capture, a lack of memory or the driver, until
-// `most_refusals` have failed again. Reports failures, unless `failed` collects them.
-void retry_ends(int most_refusals, driver::Faults *failed = nullptr) noexcept;
+// `most_refusals` have failed again. `waits`: waits for the work that they wait for. Reports
+// failures, unless `failed` collects them.
+void retry_ends(int most_refusals, bool waits = false, driver::Faults *failed = nullptr) noexcept;
 
 }  // namespace cai::memory

@@ -105,7 +105,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     device::require_slot(device);
     driver::Faults failed;
-    memory::retry_ends(INT_MAX, &failed);
+    memory::retry_ends(INT_MAX, true, &failed);
     device::flush_pending(device, failed);
     failed.raise();
   });

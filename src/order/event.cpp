@@ -195,7 +195,7 @@ Event Event::record(driver::Session &session, Stream &stream) {
   Event event(take(stream.context_id));
   if (!event) {
     session.use_relaxed_mode();
-    if (any_condemned()) destroy_condemned(session, stream.context_id);
+    if (any_condemned()) destroy_condemned(session, stream.context, stream.context_id);
     auto node = std::make_unique<PooledEvent>();
     session.in(stream.context, [&] {
       driver::call(session.cu.cuEventCreate, &node->event, driver::event_disable_timing);
@@ -235,15 +235,21 @@ bool any_condemned() noexcept {
   return common().condemned.load(std::memory_order_relaxed) != 0;
 }
 
-void destroy_condemned(driver::Session &session, std::uint64_t context_id) noexcept {
+void destroy_condemned(driver::Session &session, driver::CUcontext context,
+                       std::uint64_t context_id) noexcept {
   Stack condemned;
   {
     Common &all = common();
     const std::lock_guard lock(all.mutex);
-    const auto found = all.contexts.find(context_id);
-    if (found == all.contexts.end()) return;
-    std::swap(condemned, found->second.condemned);
-    all.condemned.fetch_sub(condemned.size, std::memory_order_relaxed);
+    for (auto &[id, shared] : all.contexts) {
+      if (!shared.condemned.top || shared.condemned.top->context != context) continue;
+      all.condemned.fetch_sub(shared.condemned.size, std::memory_order_relaxed);
+      if (id == context_id) {
+        std::swap(condemned, shared.condemned);
+      } else {
+        shared.condemned.abandon();  // an older context had the same handle
+      }
+    }
   }
   while (PooledEvent *const node = condemned.pop()) destroy_node(session, node);
 }

@@ -75,7 +75,9 @@ void condemn(PooledEvent *event) noexcept;
 
 bool any_condemned() noexcept;
 
-// Destroys the condemned events of a context that exists.
-void destroy_condemned(driver::Session &session, std::uint64_t context_id) noexcept;
+// Destroys the condemned events of a context that exists, and forgets those of older contexts with
+// the same handle.
+void destroy_condemned(driver::Session &session, driver::CUcontext context,
+                       std::uint64_t context_id) noexcept;
 
 }  // namespace cai::order

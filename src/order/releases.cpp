@@ -196,7 +196,7 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
       trace::edge({-1}, trace::host, {trace::Side::owner},
                   "made: the host has waited in a context (uses of arrays that have ended)");
     }
-    destroy_condemned(session, id);
+    destroy_condemned(session, context, id);
   });
 }
 

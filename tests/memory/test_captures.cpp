@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of managers beside captures: memory in the order of a captured stream is neither allocated
 // nor freed there, by any manager, and is freed once the capture has ended.
+#include <atomic>
+#include <thread>
+
 #include "managers.hpp"
 #include "memories.hpp"
 #include "owned.hpp"
@@ -220,6 +223,73 @@ TEST_F(Captures, MuchThatIsPutOffIsTriedAFewAtATime) {
   end(stream);
   ASSERT_OK(cai_pending_flush(gpu0, error));
   EXPECT_EQ(driven.out, 0U);
+}
+
+// Memory that was released in a capture while work was pending: a flush waits for that work, and a
+// reset frees it while its context is there.
+TEST_F(Captures, WrappedMemoryIsReleasedByAFlushAndBeforeAReset) {
+  struct Wrapped {
+    Address data = 0;
+    int released = 0;
+  };
+  const With with(primary[0]);
+  for (const bool resets : {false, true}) {
+    Wrapped wrapped;
+    MUST(gpu().cuMemAlloc_v2(&wrapped.data, 64));
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    info.device = gpu0;
+    info.kind = CAI_KIND_DEFAULT;
+    info.data = wrapped.data;
+    info.size = 64;
+    const auto release = [](void *context) {
+      Wrapped &it = *static_cast<Wrapped *>(context);
+      MUST(gpu().cuMemFree_v2(it.data));
+      ++it.released;
+    };
+    cai_memory *memory = nullptr;
+    ASSERT_OK(cai_memory_wrap(&info, release, &wrapped, &memory, error));
+    ASSERT_OK(cai_memory_set_stream(memory, stream, error));
+    MUST(gpu().cuMemsetD8Async(wrapped.data, 1, 64, handle(cai_stream_value(stream))));
+    begin(stream);
+    cai_memory_release(memory);
+    end(stream);
+    EXPECT_EQ(wrapped.released, 0);
+    if (resets) {
+      ASSERT_OK(cai_device_reset(gpu0, 0, error));
+    } else {
+      ASSERT_OK(cai_pending_flush(gpu0, error));
+    }
+    EXPECT_EQ(wrapped.released, 1);
+  }
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// A thread flushes what earlier captures have put off, while another captures the same stream.
+TEST_F(Captures, AFlushHarmsNoCaptureThatBeginsMeanwhile) {
+  const OwnStream other = make_stream(gpu0);
+  std::atomic<bool> is_over{false};
+  std::thread flushing([&] {
+    while (!is_over) {
+      cai_error problem;
+      const cai_status status = cai_pending_flush(gpu0, &problem);
+      EXPECT_TRUE(status == CAI_OK || status == CAI_ERR_CAPTURE) << problem.message;
+    }
+  });
+  for (int i = 0; i < 1000; ++i) {
+    OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64, stream);
+    if (i % 2) MUST(cai_memory_record(memory, other, nullptr));
+    begin(stream);
+    memory.reset();
+    end(stream);
+    begin(stream);
+    end(stream);
+  }
+  is_over = true;
+  flushing.join();
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));  // the thread has left events
+  EXPECT_TRUE(failures.messages.empty());
 }
 
 // If a manager checks for captures itself, libcai does not.

@@ -1325,7 +1325,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `bytes;`: the default is 0
+    /// - `bytes`: 0 by default
     ///
     /// # Returns
     ///
@@ -2492,7 +2492,8 @@ functions! {
     ) -> cai_status;
     /// Runs all pending frees of a device; none while [`cai_pending_defer()`] is open. It also retries to
     /// free memory of any device whose free failed because of a capture, out of memory or the driver, as
-    /// [`cai_memory_alloc()`] does.
+    /// [`cai_memory_alloc()`] does; it waits for the work that uses that memory, as [`cai_memory_alloc()`] does
+    /// not.
     ///
     /// # Returns
     ///
