@@ -4,9 +4,11 @@
 The tests run on simcuda by the package's own marker.
 """
 
+import ctypes
 import gc
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -118,6 +120,110 @@ def test_producers_without_order(make, races_are_meant):
         testing.check_producer(make)
 
 
+class Legacy(Producer):
+    """Waits for the host before it frees; ``cuMemFree`` waits for the device besides."""
+
+    def __init__(self, **changes):
+        self.cuda, self.changes = _driver.current(), changes
+        self.stream, address = self.cuda.new_stream(), ctypes.c_uint64()
+        assert self.cuda._library.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(24)) == 0
+        self.address = address.value
+        self.cuda.cuMemsetD8Async(self.address, 7, 24, self.stream)
+
+    def __del__(self):
+        self.cuda.cuStreamSynchronize(self.stream)
+        assert self.cuda._library.cuMemFree_v2(ctypes.c_uint64(self.address)) == 0
+
+
+@under_schedules
+def test_what_an_earlier_check_left_orders_nothing(races_are_meant):
+    """A free that makes the host wait for the device, in the middle of the next check, would hide
+    that a wait is missing."""
+    alive = weakref.WeakSet()
+
+    def make(**changes):
+        made = Legacy(**changes)
+        alive.add(made)
+        return made
+
+    testing.check_producer(make)
+    assert not alive
+
+    def cycle():  # what another test left for the collector
+        made = make()
+        made.itself = made
+
+    # Put off until its use is complete, and collected, are both before the next check begins.
+    stream = _driver.current().new_stream()
+    with libcai.use(libcai.asarray(make()), stream=stream):
+        pass
+    cycle()
+    assert alive
+    with pytest.raises(AssertionError, match="races") as caught:
+        testing.check_producer(lambda: make(stream=1))
+    assert not alive, caught  # the traceback holds nothing either
+
+
+@under_schedules
+def test_a_consumer_is_judged_without_what_was_left(races_are_meant):
+    def cycle():
+        made = Legacy()
+        made.itself = made
+
+    def read(obj):
+        gc.collect()  # as may happen at any time
+        return NoWait()(obj)
+
+    cycle()
+    with pytest.raises(AssertionError, match=r"plain: expected no race, got \d+ races "):
+        testing.check_consumer(read, cases=[case for case in FEW if case.id == "plain"])
+
+
+class FreesElsewhere(Producer):
+    """Frees in the order of a stream that waits for its own work, and not for its readers'."""
+
+    def __init__(self, **changes):
+        super().__init__(**changes)
+        self.other = self.cuda.new_stream()
+        self.cuda.order(self.stream, self.other)
+
+    def __del__(self):
+        self.cuda.cuMemFreeAsync(self.address, self.other)
+
+
+class FreesAfterAWait(FreesElsewhere):
+    def __del__(self):
+        self.cuda.cuStreamSynchronize(self.stream)
+        super().__del__()
+
+
+class FreesInACycle(FreesElsewhere):
+    def __init__(self):
+        super().__init__()
+        self.itself = self
+
+
+@under_schedules
+@pytest.mark.parametrize(
+    "make",
+    [FreesElsewhere, FreesInACycle, lambda: Producer(mask=FreesElsewhere(typestr="|b1"))],
+    ids=["array", "cycle", "mask"],
+)
+def test_producers_that_free_without_order(make, races_are_meant):
+    with pytest.raises(AssertionError, match="expected no race when the object goes, got 1 races"):
+        testing.check_producer(make)
+
+
+@under_schedules
+def test_producers_that_free_in_order(cuda):
+    assert testing.check_producer(FreesAfterAWait)
+    assert testing.check_producer(Legacy)
+    assert testing.check_producer(lambda: Producer(mask=FreesAfterAWait(typestr="|b1")))
+    held = FreesElsewhere()
+    assert testing.check_producer(held)
+    cuda.cuCtxSynchronize()
+
+
 class Changing(Producer):
     @property
     def __cuda_array_interface__(self):
@@ -143,6 +249,32 @@ class ChangedOnce(Producer):
         return super().__cuda_array_interface__
 
 
+class Alternating(Producer):
+    """Says one of two things, in turn."""
+
+    read = 0
+
+    @property
+    def __cuda_array_interface__(self):
+        self.read += 1
+        self.changes["shape"] = (self.read % 2 + 1,)
+        return super().__cuda_array_interface__
+
+
+class ChangedLast(Producer):
+    """Says something else once its memory has been read."""
+
+    def __init__(self):
+        super().__init__()
+        self.other = self.cuda.new_stream()
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.cuda._library.simcuda_calls(b"cuStreamSynchronize"):
+            self.changes["stream"] = self.other
+        return super().__cuda_array_interface__
+
+
 @on_simcuda
 def test_producers_that_say_something_wrong(cuda):
     for changes, said in [
@@ -157,8 +289,9 @@ def test_producers_that_say_something_wrong(cuda):
             testing.check_producer(lambda changes=changes: Producer(**changes))
     with pytest.raises(AssertionError, match="asked for again"):
         testing.check_producer(Changing)
-    with pytest.raises(AssertionError, match="asked for again"):
-        testing.check_producer(ChangedOnce)
+    for kind in (ChangedOnce, Alternating, ChangedLast):
+        with pytest.raises(AssertionError, match="asked for again"):
+            testing.check_producer(kind)
 
 
 # Whether simcuda also takes the refused read for a race depends on when the free has run.

@@ -276,7 +276,9 @@ def check_consumer(consumer, /, *, refuses=(), cases=None):
     cuda = _driver.current()
     outcomes, problems = {}, []
     for case in consumer_cases() if cases is None else cases:
-        outcome, wrong = _judge(cuda, consumer, case, case.words & set(refuses))
+        _driver.settle()
+        with _driver.no_collector():
+            outcome, wrong = _judge(cuda, consumer, case, case.words & set(refuses))
         outcomes[case.id] = outcome
         problems += [f"{case.id}: {text}" for text in wrong]
     if "read" not in outcomes.values() and not problems:

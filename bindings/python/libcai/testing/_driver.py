@@ -4,9 +4,12 @@
 It is whatever driver the process has: simcuda, or a real one.
 """
 
+import contextlib
 import ctypes
 import functools
+import gc
 
+import libcai
 from libcai.errors import CudaError
 
 LEGACY, PER_THREAD = 1, 2
@@ -14,12 +17,14 @@ LEGACY, PER_THREAD = 1, 2
 _word, _pointer, _size = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t
 _SIGNATURES = {
     "cuCtxGetCurrent": [_pointer],
+    "cuCtxGetDevice": [_pointer],
     "cuCtxSetCurrent": [_pointer],
     "cuCtxSynchronize": [],
     "cuDevicePrimaryCtxRetain": [_pointer, ctypes.c_int],
     "cuEventCreate": [_pointer, ctypes.c_uint],
     "cuEventDestroy_v2": [_pointer],
     "cuEventRecord": [_pointer, _pointer],
+    "cuEventSynchronize": [_pointer],
     "cuLaunchKernel": [
         _pointer,
         *[ctypes.c_uint] * 7,
@@ -37,11 +42,13 @@ _SIGNATURES = {
     "cuMemsetD8Async": [_word, ctypes.c_ubyte, _size, _pointer],
     "cuStreamCreate": [_pointer, ctypes.c_uint],
     "cuStreamDestroy_v2": [_pointer],
+    "cuStreamGetCtx": [_pointer, _pointer],
     "cuStreamSynchronize": [_pointer],
     "cuStreamWaitEvent": [_pointer, _pointer, ctypes.c_uint],
 }
-_CREATED = {"cuCtxGetCurrent", "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAllocAsync"}
-_CREATED |= {"cuMemHostAlloc", "cuModuleGetFunction", "cuModuleLoadData", "cuStreamCreate"}
+_CREATED = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuDevicePrimaryCtxRetain", "cuEventCreate"}
+_CREATED |= {"cuMemAllocAsync", "cuMemHostAlloc", "cuModuleGetFunction", "cuModuleLoadData"}
+_CREATED |= {"cuStreamCreate"}
 
 
 class Driver:
@@ -84,6 +91,18 @@ class Driver:
         pointers = (_pointer * len(values))(*map(ctypes.addressof, values))
         self.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, pointers, None)
 
+    def record(self, stream):
+        """An event for what is on `stream`, whatever context is current."""
+        context, mine = ctypes.c_uint64(), self.cuCtxGetCurrent()
+        self.cuStreamGetCtx(stream, ctypes.addressof(context))
+        self.cuCtxSetCurrent(context.value)
+        try:
+            event = self.cuEventCreate(2)  # without time
+            self.cuEventRecord(event, stream)
+        finally:
+            self.cuCtxSetCurrent(mine)
+        return event
+
     def order(self, before, after):
         """What comes on `after` waits for what is on `before`."""
         event = self.cuEventCreate(2)  # without time
@@ -123,6 +142,29 @@ def current():
     if not driver.cuCtxGetCurrent():
         driver.cuCtxSetCurrent(driver.cuDevicePrimaryCtxRetain(0))
     return driver
+
+
+# Memory that is freed between work and its reader may make the host wait for the whole device, and
+# then a wait that is missing is not missed.
+
+
+def settle():
+    """Ends what earlier code has left: arrays whose release was put off, and cycles."""
+    for _ in range(2):  # uses that are over let the collector free more, whose uses may be pending
+        gc.collect()
+        libcai.drain(wait=True)
+
+
+@contextlib.contextmanager
+def no_collector():
+    """Within it the collector runs only where it is called."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Pinned:

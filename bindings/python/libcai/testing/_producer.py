@@ -3,6 +3,7 @@
 
 import gc
 import itertools
+from dataclasses import replace
 
 import libcai
 from libcai.errors import CudaError
@@ -10,6 +11,7 @@ from libcai.testing import _driver
 
 __all__ = ["check_producer"]
 
+NAME = "__cuda_array_interface__"
 # An array with more pieces than this is read in this many of them, evenly spread.
 MOST_COPIES = 10_000
 
@@ -17,13 +19,17 @@ MOST_COPIES = 10_000
 def check_producer(producer, /, *, driver=True):
     """Judges an object that exports a GPU array, and what lies behind its dict.
 
-    * The dict is judged by the text of version 3, to the letter, as `libcai.check` does; twice,
-      and both times it must say the same.
+    * The dict is judged by the text of version 3, to the letter, as `libcai.check` does, and each
+      time that it is read it must say the same.
     * The memory belongs to the driver, whole, and lives as long as the object does, whatever
       becomes of the dict.
     * The stream in the dict is one, and once it has been waited for, the array can be read. On
       simcuda every piece of work that writes the array later than its stream says is a race; on a
       real driver this can't be seen.
+    * The memory is freed in the order of that stream, or after a wait for it: when the object goes,
+      a read is still pending there. simcuda finds this, too, and only if the check is given a
+      function, and a stream is named: with None the reader must keep the object. What a pool of
+      the producer's own does with memory that it does not free can't be seen.
 
     Parameters
     ----------
@@ -49,32 +55,106 @@ def check_producer(producer, /, *, driver=True):
         If there is no driver, and one is needed.
     """
     __tracebackhide__ = True
-    obj = producer() if _is_factory(producer) else producer
-    first = getattr(obj, "__cuda_array_interface__", None)
-    report = libcai.check(obj)
-    problems = [str(finding) for finding in report.findings if finding.severity == "error"]
-    if report.protocol != "__cuda_array_interface__":
-        problems.append(f"expected __cuda_array_interface__, got {report.protocol} alone")
-    problems += _differences(first, getattr(obj, "__cuda_array_interface__", None))
-    if not problems and driver:
-        cuda = _driver.current()
-        races = cuda.races()
-        array = libcai.asarray(obj)
-        del obj, producer
-        gc.collect()
-        problems += _read(cuda, array)
-        del array
-        gc.collect()
-        found = cuda.races() - races
-        if found:
-            problems.append(
-                f"expected no race where a reader waits for the dict's stream, got {found} races "
-                "(simcuda reports them on standard error): put the stream with the pending work "
-                "into the dict, and free the memory after the array has gone"
-            )
+    if driver:
+        _driver.settle()
+    with _driver.no_collector():
+        report, problems = _judged(producer, driver)
+    if driver:
+        _driver.settle()
     if problems:
         raise AssertionError("\n".join([f"{report.subject} does not pass", *problems]))
     return report
+
+
+def _judged(producer, driver):
+    """The report, and all that is wrong. No traceback holds this frame, and with it the object."""
+    obj = producer() if _is_factory(producer) else producer
+    report, first, problems = _judge_dict(obj)
+    if not problems and driver:
+        cuda = _driver.current()
+        problems += _judge_order(cuda, obj, first)
+    if not problems and driver:
+        races = cuda.races()
+        reads = _queue_reads(cuda, obj, first, problems)
+        del obj, producer, first
+        problems += _judge_free(cuda, reads, races)
+    return report, problems
+
+
+class _Read:
+    """An object that says what was read of another one, which it holds."""
+
+    def __init__(self, interface, owner):
+        self.__cuda_array_interface__, self._owner = interface, owner
+
+
+def _judge_dict(obj):
+    """(the report, the dict, what is wrong with it)"""
+    missing = object()
+    first = getattr(obj, NAME, missing)
+    if first is missing:
+        report = libcai.check(obj)
+        return report, None, [f"expected {NAME}, got {report.protocol} alone"]
+    report = replace(libcai.check(_Read(first, obj)), subject=type(obj).__qualname__)
+    problems = [str(finding) for finding in report.findings if finding.severity == "error"]
+    return report, first, problems + list(_differences(first, getattr(obj, NAME, None)))
+
+
+def _judge_order(cuda, obj, interface):
+    """Reads the array as a consumer does; what is wrong."""
+    races = cuda.races()
+    array = libcai.asarray(_Read(interface, obj))
+    yield from _read(cuda, array)
+    if found := cuda.races() - races:
+        yield (
+            f"expected no race where a reader waits for the dict's stream, got {found} races "
+            "(simcuda reports them on standard error): put the stream with the pending work "
+            "into the dict"
+        )
+
+
+def _queue_reads(cuda, obj, first, problems):
+    """Queues reads on the streams that the dict names: their events and targets.
+
+    What is wrong is added to `problems`.
+    """
+    _driver.settle()
+    interface, reads = getattr(obj, NAME, None), []
+    problems += _differences(first, interface)
+    if problems:
+        return reads
+    try:
+        array = libcai.asarray(_Read(interface, obj))
+        for part in filter(None, (array, array.mask)):
+            # 1 and 2 are streams of the current context.
+            elsewhere = part.locate().device.id != cuda.cuCtxGetDevice()
+            named = part.stream and not (part.stream <= _driver.PER_THREAD and elsewhere)
+            if part.size and named:
+                host = _driver.Pinned(cuda, part.itemsize)
+                cuda.cuMemcpyAsync(host.address, part.data, part.itemsize, part.stream)
+                reads.append((cuda.record(part.stream), host))
+    except CudaError as error:
+        problems.append(_failed(error))
+    return reads
+
+
+def _judge_free(cuda, reads, races):
+    """Waits for the reads, now that nothing holds the object; what was wrong."""
+    gc.collect()
+    for event, host in reads:
+        cuda.cuEventSynchronize(event)
+        cuda.cuEventDestroy_v2(event)
+        host.free()
+    if found := cuda.races() - races:
+        yield (
+            f"expected no race when the object goes, got {found} races (simcuda reports them on "
+            "standard error): free the memory in the order of the dict's stream, or wait for that "
+            "stream first"
+        )
+
+
+def _failed(error):
+    return f"reading it failed: {error}: was the memory freed, or the stream destroyed?"
 
 
 def _is_factory(producer):
@@ -114,7 +194,7 @@ def _read(cuda, array):
                     cuda.cuMemcpyAsync(host.address, address, size, stream)
         cuda.cuStreamSynchronize(stream)
     except CudaError as error:
-        yield f"reading it failed: {error}: was the memory freed, or the stream destroyed?"
+        yield _failed(error)
     finally:
         cuda.cuCtxSynchronize()
         cuda.cuStreamDestroy_v2(stream)
