@@ -2,11 +2,16 @@
 """Dicts, and which of the readers that `libcai check --as` knows refuse each of them."""
 
 import collections
+import math
 import types
 
+import numpy as np
 from helpers import interface, producer
 
 MISSING = ...
+
+
+REFUSED, TAKEN = True, False
 
 
 class Tuple(tuple):
@@ -112,4 +117,45 @@ def cases(address):
         "a mask": (made(mask=mask), "numba cupy"),
         "a mask in version 0": (made(version=0, mask=mask), "strict cupy"),
         "a mask True": (made(mask=True), "strict import numba cupy"),
+    }
+
+
+def cases_of_numba(address):
+    """{name: (the dict, whether numba-cuda refuses it)}: where it is more or less particular than
+    others."""
+
+    def made(**changes):
+        return interface(**{"data": (address, False), **changes})
+
+    return {
+        "version 3 of NumPy's": (made(version=np.int64(3)), TAKEN),
+        "version by __index__": (made(version=Index(3)), REFUSED),
+        "shape as a range": (made(shape=range(2, 4)), TAKEN),
+        "shape as an array": (made(shape=np.array([2, 3])), TAKEN),
+        "shape as an array without dimensions": (made(shape=np.array(2)), REFUSED),
+        "shape as an array of arrays": (made(shape=np.array([[2, 3]])), REFUSED),
+        "shape as an array of bools": (made(shape=np.array([True, True])), REFUSED),
+        "shape as an array of floats": (made(shape=np.array([2.0, 3.0])), REFUSED),
+        "shape as bytes": (made(shape=bytes((2, 3))), TAKEN),
+        "shape as text": (made(shape="23"), REFUSED),
+        "shape as an int of NumPy's": (made(shape=np.int64(6)), REFUSED),
+        "strides 0": (made(strides=0), REFUSED),
+        "strides 0 of one dimension": (made(shape=(2,), strides=0), TAKEN),
+        "strides as an array": (made(strides=np.array([12, 4])), REFUSED),
+        "strides as an array of one": (made(shape=(2,), strides=np.array([4])), TAKEN),
+        "strides as a range": (made(strides=range(12, 3, -8)), TAKEN),
+        # Not the numbers of another case, which numba-cuda would remember.
+        "strides of floats": (made(strides=(16.0, 4.0)), REFUSED),
+        "strides of no number": (made(strides=(math.nan, 4)), REFUSED),
+        "strides by __index__": (made(strides=(Index(16), Index(4))), REFUSED),
+        "strides of NumPy's": (made(strides=(np.int64(12), np.int64(4))), TAKEN),
+        "data as an array": (made(data=np.array([address, 0], "u8")), TAKEN),
+        "data as a dict": (made(data={0: address}), TAKEN),
+        "data as text": (made(data="ab"), REFUSED),
+        "no items of data": (made(data=()), REFUSED),
+        "a pointer by __index__": (made(data=(Index(address), False)), REFUSED),
+        "a pointer of NumPy's": (made(data=(np.uint64(address), False)), TAKEN),
+        "a pointer of a float": (made(data=(float(address), False)), TAKEN),
+        "a pointer of no number": (made(data=(math.nan, False)), REFUSED),
+        "an infinite pointer": (made(data=(math.inf, False)), REFUSED),
     }

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from helpers import ADDRESS, LIMIT, ROOT, Cuda, interface
-from reading_cases import cases
+from reading_cases import cases, cases_of_numba
 from simulation import run
 
 from libcai import check
 from libcai._cli import _readers
 from libcai._cli.check import READERS, _judged
 
-CASES = cases(ADDRESS)
+CASES, OF_NUMBA = cases(ADDRESS), cases_of_numba(ADDRESS)
 OTHERS = ["import", *_readers.READERS]
 
 
@@ -35,6 +35,13 @@ def test_who_refuses(case):
     for one in found.values():
         severities = [remark["severity"] for remark in one["remarks"]]
         assert ("error" in severities) is not one["takes"]
+
+
+@pytest.mark.parametrize("case", OF_NUMBA)
+def test_what_numba_refuses(case):
+    given, refuses = OF_NUMBA[case]
+    found = judged("numba", given)
+    assert found["takes"] is not refuses, found
 
 
 @pytest.mark.parametrize(
@@ -99,12 +106,13 @@ def test_every_reader_is_offered():
 ASKED = """
 import json
 from numba import cuda as numba_cuda
-from reading_cases import cases
+from reading_cases import cases, cases_of_numba
 
 numba_cuda.current_context()
 memory = new_memory()
 refused = []
-for name, (given, _) in cases(memory.value).items():
+given = cases(memory.value) | cases_of_numba(memory.value)
+for name, (given, _) in given.items():
     try:
         numba_cuda.as_cuda_array(Cuda(given))
     except Exception:
@@ -116,7 +124,8 @@ print(json.dumps(refused))
 @pytest.mark.slow
 def test_numba_refuses_what_is_said_of_it():
     refused = json.loads(run(ASKED).splitlines()[-1])
-    assert set(refused) == {name for name, (_, who) in CASES.items() if "numba" in who.split()}
+    said = {name for name, (_, who) in CASES.items() if "numba" in who.split()}
+    assert set(refused) == said | {name for name, (_, refuses) in OF_NUMBA.items() if refuses}
 
 
 def test_the_version_is_the_one_that_is_tested():

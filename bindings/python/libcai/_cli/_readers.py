@@ -9,6 +9,7 @@ misreads something. Whether an address is of device memory, only a driver knows.
 import operator
 import re
 import reprlib
+from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
@@ -73,9 +74,8 @@ def dtype_of(typestr):
 
 
 def is_numpys_integer(value):
-    return any(base.__module__ == "numpy" for base in type(value).__mro__) and hasattr(
-        value, "__index__"
-    )
+    names = ((base.__module__, base.__name__) for base in type(value).__mro__)
+    return ("numpy", "integer") in names
 
 
 def is_int(value):
@@ -136,41 +136,28 @@ def numba(interface):
         yield error("interface", "a dict", interface, "return a dict from the attribute")
         return
     version = interface.get("version")
-    if not isinstance(version, (int, float)):
+    try:
+        has_masks = bool(version >= 1)
+    except (TypeError, ValueError):
         yield error("version", "a number", version, "write 'version': 3")
-    elif version >= 1:
-        yield from judge_mask(interface, "numba-cuda")
-    elif interface.get("mask") is not None:
-        yield warning("mask", "numba-cuda does not read it in a dict of version 0")
+    else:
+        if has_masks:
+            yield from judge_mask(interface, "numba-cuda")
+        elif interface.get("mask") is not None:
+            yield warning("mask", "numba-cuda does not read it in a dict of version 0")
     yield from map(missing, (key for key in KEYS if key not in interface))
 
     shape = interface.get("shape", ())
-    extents = (shape,) if is_int(shape) else shape
-    if not isinstance(extents, (tuple, list)):
+    extents = tuple_of_numba(shape)
+    if extents is None:
         yield error("shape", "a tuple of ints", shape, "write tuple(shape)")
         extents = ()
-    wrong = wrong_items(extents, lambda i: is_int(i) or is_numpys_integer(i))
+    wrong = wrong_items(extents, is_int_of_numba)
     if wrong:
         yield error("shape", "ints of 64 bits", wrong[0], "write int(extent)")
     elif any(extent < 0 for extent in extents):
         yield warning("shape", f"numba-cuda takes {reprlib.repr(shape)}, with an extent below 0")
-
-    strides = interface.get("strides")
-    if strides:
-        steps = (strides,) if is_int(strides) else strides
-        if not isinstance(steps, (tuple, list)):
-            yield error("strides", "a tuple of ints, or None", strides, "write tuple(strides)")
-        elif len(steps) != len(extents):
-            yield error(
-                "strides",
-                f"{len(extents)} items, as shape has",
-                strides,
-                "give the bytes from one element to the next for each dimension",
-            )
-        else:
-            wrong = wrong_items(steps, lambda i: is_index(i) or isinstance(i, float))
-            if wrong:
-                yield error("strides", "ints of 64 bits", wrong[0], "write int(stride)")
+    yield from strides_of_numba(interface.get("strides"), extents)
 
     yield from judge_typestr(interface)
     dtype = dtype_of(interface.get("typestr"))
@@ -180,11 +167,7 @@ def numba(interface):
         yield warning("typestr", "numba-cuda takes it, but the elements are addresses of the host")
 
     if "data" in interface:
-        data = interface["data"]
-        if not isinstance(data, (tuple, list)) or not data:
-            yield error("data", "(pointer, read-only flag)", data, "write (address, False)")
-        else:
-            yield from pointer_of_numba(interface, data)
+        yield from data_of_numba(interface)
     stream = interface.get("stream")
     if stream is not None and (not is_int(stream) or not 0 <= stream < 1 << 64):
         yield error("stream", "an int from 1, or None", stream, "write int(handle of the stream)")
@@ -194,13 +177,58 @@ def numba(interface):
         )
 
 
-def pointer_of_numba(interface, data):
-    pointer = data[0]
-    number = is_index(pointer) or isinstance(pointer, float)
-    if not number or not 0 <= int(pointer) < 1 << 64:
+def is_int_of_numba(value):
+    return is_int(value) or is_numpys_integer(value)
+
+
+def tuple_of_numba(value):
+    """What numba-cuda makes of a shape or of strides; None if it raises."""
+    if is_int(value):
+        return (value,)
+    try:
+        return tuple(value)
+    except TypeError:
+        return None
+
+
+def strides_of_numba(strides, extents):
+    try:
+        given = is_int(strides) or bool(strides)
+    except ValueError:  # an array of NumPy's
+        yield error("strides", "a tuple of ints, or None", strides, "write tuple(strides)")
+        return
+    if not given:
+        return
+    steps = tuple_of_numba(strides)
+    if steps is None:
+        yield error("strides", "a tuple of ints, or None", strides, "write tuple(strides)")
+    elif len(steps) != len(extents):
+        yield error(
+            "strides",
+            f"{len(extents)} items, as shape has",
+            strides,
+            "give the bytes from one element to the next for each dimension",
+        )
+    # It takes floats where it has had the same layout in ints before.
+    elif wrong := wrong_items(steps, is_int_of_numba):
+        yield error("strides", "ints of 64 bits", wrong[0], "write int(stride)")
+
+
+def data_of_numba(interface):
+    data = interface["data"]
+    try:
+        pointer = data[0]
+    except (TypeError, LookupError):
+        yield error("data", "(pointer, read-only flag)", data, "write (address, False)")
+        return
+    try:
+        fits = hasattr(pointer, "__int__") and 0 <= int(pointer) < 1 << 64
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
         yield error("data", "an address of 64 bits", pointer, "write int(address)")
     yield from judge_null(interface, pointer, "numba-cuda")
-    if len(data) > 1 and data[1]:
+    if isinstance(data, (tuple, list)) and len(data) > 1 and data[1]:
         yield warning("data", "numba-cuda forgets that it is read-only, and may write")
 
 
@@ -304,9 +332,10 @@ def torch(interface):
         yield warning("mask", "PyTorch does not read it: masked elements count as any other")
 
     shape, strides = interface.get("shape", ()), interface.get("strides")
-    extents = shape if isinstance(shape, (tuple, list)) else ()
-    if not isinstance(shape, (tuple, list)):
+    extents = sequence_of_torch(shape)
+    if extents is None:
         yield error("shape", "a tuple of ints", shape, "write tuple(shape)")
+        extents = ()
     wrong = wrong_items(extents, is_index)
     if wrong:
         yield error("shape", "ints of 64 bits", wrong[0], "write int(extent)")
@@ -326,17 +355,18 @@ def torch(interface):
         yield warning("typestr", "PyTorch misreads it: it does not look at the byte order")
 
     if strides is not None:
-        if not isinstance(strides, (tuple, list)) or len(strides) != len(extents):
+        steps = sequence_of_torch(strides)
+        if steps is None or len(steps) != len(extents):
             yield error(
                 "strides",
                 f"{len(extents)} items, as shape has, or None",
                 strides,
                 "give the bytes from one element to the next for each dimension",
             )
-        elif wrong := wrong_items(strides, is_index):
+        elif wrong := wrong_items(steps, is_index):
             yield error("strides", "ints of 64 bits", wrong[0], "write int(stride)")
         elif dtype:
-            yield from strides_of_torch(strides, dtype)
+            yield from strides_of_torch(steps, dtype)
 
     if "data" in interface:
         yield from data_of_torch(interface)
@@ -347,6 +377,16 @@ def torch(interface):
             f"PyTorch does not wait for {reprlib.repr(stream)}: let the host or PyTorch's stream "
             "wait for it before",
         )
+
+
+def sequence_of_torch(value):
+    """What PyTorch finds in a shape or in strides; None if it raises."""
+    if isinstance(value, Mapping):
+        return None
+    try:
+        return [value[i] for i in range(len(value))]
+    except (TypeError, LookupError):
+        return None
 
 
 def strides_of_torch(strides, dtype):
