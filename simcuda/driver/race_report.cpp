@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "driver.h"
 #include "process_file.h"
 #include "trace.h"
 
@@ -204,7 +205,10 @@ void RaceReport::found(const Race &race) {
   later_ = race.later.step;
   if (!with_.insert({race.earlier.step.get(), race.allocation.get()}).second) return;
   ++count;
-  if (mode_ == RaceMode::count) return;
+  if (mode_ == RaceMode::count) {
+    telling = Settings::get().banner;
+    return;
+  }
   telling = true;
   if (told_.size() > most_told || !told_.insert(pair_of(race)).second) return;
   if (told_.size() > most_told) {

@@ -420,7 +420,7 @@ int main(void) {
   MUST_BE(lines(), 9);
 
   MUST_BE(run("count", in_a_loop), 0);
-  MUST_BE(lines(), 0);
+  MUST_BE(lines(), 0);  // the banner is off
   MUST_BE(run("off", nothing_found), 0);
   MUST_BE(lines(), 2);  // the program's own
   const int status = run("abort", in_a_loop);

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from helpers import LIMIT
+from reporting import BEGIN
 
 import simcuda
 
@@ -45,6 +46,16 @@ def test_says_what_it_saw():
     done = run(*python(CALLS))
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.splitlines()[-1] == "simcuda: 8 driver calls, 0 kernels"
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [([], "simcuda: 2 races"), (["--quiet"], None), (["--races=off"], None)]
+)
+def test_races_that_are_only_counted(how, said):
+    code = BEGIN + "fill(0, one); fill(0, two); fill(0, one); call('cuCtxSynchronize')"
+    done = run("--races=count", *how, *python(code))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert [line for line in done.stderr.splitlines() if "race" in line] == ([said] if said else [])
 
 
 @pytest.mark.parametrize("program", [["true"], python(LOADS)])
