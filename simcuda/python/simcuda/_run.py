@@ -28,7 +28,8 @@ EXAMPLES = (
 STATUS = """Exit status: the program's own; if that is 0, 66 if the program or a child process of
 it raced, something was found inside a kernel, or a destroyed stream or event was used, and 67 if
 they made no call of the driver, but to load it; 127 if there is no program of that name, and 126 if
-it cannot be run, as in a shell; 2 for a wrong option. Other settings are environment variables:
+it cannot be run, as in a shell; 2 for a wrong option, and where the program's would be 0 and the
+page or the trace cannot be written. Other settings are environment variables:
 SIMCUDA_CHECK, SIMCUDA_CALL_SITES, SIMCUDA_KERNEL_LIMIT, SIMCUDA_KERNEL_THREADS, SIMCUDA_QUIET_MS,
 SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES,
 SIMCUDA_STALE_HANDLES, SIMCUDA_BANNER."""
@@ -82,7 +83,8 @@ def add_to(commands):
         "--devices",
         type=number(0, _library.MOST_DEVICES),
         metavar="N",
-        help=f"how many devices there are (2; at most {_library.MOST_DEVICES})",
+        help=f"how many devices there are (2; from 0, for a driver that finds none, to "
+        f"{_library.MOST_DEVICES})",
     )
     parser.add_argument(
         "--fail",
@@ -169,16 +171,26 @@ def run(options):
 
 def _check_outputs(options):
     """Raises OSError or ValueError, before the program runs, if nothing could be shown of it."""
-    for path, begin in ((options.report, b"<!doctype html"), (options.trace, b"{")):
-        if path is None:
-            continue
-        with path.open("a+b") as file:
-            file.seek(0)
-            found = file.read(len(begin))
-        if found and not found.startswith(begin):
-            raise ValueError(f"{path} is another file already: it is not overwritten")
-        if (options.races or os.environ.get("SIMCUDA_RACES")) == "off":
-            raise ValueError("--report and --trace show order, which --races=off does not look for")
+    begins = {options.report: b"<!doctype html", options.trace: b"{"}
+    begins.pop(None, None)
+    if begins and (options.races or os.environ.get("SIMCUDA_RACES")) == "off":
+        raise ValueError("--report and --trace show order, which --races=off does not look for")
+    if options.report and options.trace and options.report.resolve() == options.trace.resolve():
+        raise ValueError(f"--report and --trace are one file: {options.report}")
+    made = []
+    try:
+        for path, begin in begins.items():
+            if not path.exists():
+                made.append(path)
+            with path.open("a+b") as file:
+                file.seek(0)
+                found = file.read(len(begin))
+            if found and not found.startswith(begin):
+                raise ValueError(f"{path} is another file already: it is not overwritten")
+    except (OSError, ValueError):
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _run_once(command, options):
@@ -246,17 +258,17 @@ def _start(command, options, schedule, *, is_last=True):
         if options.quiet:
             environment["SIMCUDA_BANNER"] = "0"
         status, interrupted = _program.run(command, environment)
-        if status != 0 or is_last:
-            _show(folder, options)
+        if (status != 0 or is_last) and not _show(folder, options):
+            status = status or 2
         tally = _tally.read(folder)
         _tally.pass_on(tally, Path(folder).name)
     return status, tally, interrupted
 
 
 def _show(folder, options):
-    """Writes the page and the trace of a run."""
+    """Writes the page and the trace of a run, if they are wanted; whether that went well."""
     if not (options.report or options.trace):
-        return
+        return True
     from simcuda import _events, _report, _trace_events
 
     processes = _events.read(folder)
@@ -267,6 +279,8 @@ def _show(folder, options):
             options.trace.write_text(_trace_events.text(processes), "utf-8")
     except OSError as error:
         print(f"simcuda run: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _judged(status, tally, options):

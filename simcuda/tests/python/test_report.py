@@ -305,16 +305,30 @@ def test_a_disk_that_is_full(shown, monkeypatch, room):
         (["--trace=."], "'.'"),
         (["--report=other"], "other is another file already"),
         (["--report=page.html", "--races=off"], "--races=off"),
+        (["--report=page.html", "--trace=other"], "other is another file already"),
+        (["--report=page.html", "--trace=no/such/trace"], "no/such/trace"),
+        (["--report=page.html", "--trace=./page.html"], "one file: page.html"),
+        (["--report=page.html", "--trace=link"], "one file: page.html"),
     ],
 )
 def test_what_cannot_be_shown_does_not_run(tmp_path, options, told):
     (tmp_path / "other").write_text("not a page")
+    (tmp_path / "link").symlink_to("page.html")
     done = run(*options, "touch", "ran", cwd=tmp_path)
     assert (tmp_path / "other").read_text() == "not a page"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("simcuda run: ")
     assert told in done.stderr
-    assert not (tmp_path / "ran").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"other", "link"}
+
+
+@pytest.mark.parametrize("option", ["--report=page", "--trace=page"])
+@pytest.mark.parametrize(("status", "ends"), [(0, 2), (3, 3)])
+def test_what_cannot_be_written_at_the_end(tmp_path, option, status, ends):
+    script = f"rm page; mkdir page; exit {status}"
+    done = run("--allow-none", option, "sh", "-c", script, cwd=tmp_path)
+    assert done.returncode == ends
+    assert "Is a directory" in done.stderr
 
 
 C = """
