@@ -2,7 +2,11 @@
 """The command line: ``simcuda run``, ``simcuda config`` and ``simcuda completion``."""
 
 import argparse
+import contextlib
+import os
 import shlex
+import signal
+import sys
 
 from simcuda import _completion, _library, _run
 from simcuda._arguments import Formatter, add_parser
@@ -19,8 +23,8 @@ EPILOG = """Examples:
   simcuda run --seeds=100 ./program          the same in 100 random orders
   simcuda run --report=race.html ./program   see them in a browser
 
-Exit status: that of the program, 66 if it raced, or 2 for a wrong argument; `simcuda run --help`
-says more."""
+Exit status: that of the program, 66 if it raced, or 2 for a wrong argument or for output that
+cannot be written; `simcuda run --help` says more."""
 
 EXAMPLES = ("cc $(simcuda config --cflags) program.c $(simcuda config --library-dir)/libcuda.so.1",)
 
@@ -29,10 +33,28 @@ STATUS = """Exit status: 0; 2 if nothing is asked for."""
 
 def main(arguments=None):
     """Runs the command; returns its exit status."""
-    options, unknown = parser_of()[0].parse_known_args(arguments)
-    if unknown:
-        options.parser.error(f"there is no option {unknown[0]}")
-    return options.run(options)
+    try:
+        try:
+            options, unknown = parser_of()[0].parse_known_args(arguments)
+            if unknown:
+                options.parser.error(f"there is no option {unknown[0]}")
+            return options.run(options)
+        finally:
+            print(end="", flush=True)
+    except BrokenPipeError:
+        _write_no_more()
+        return 128 + signal.SIGPIPE
+    except OSError as error:  # the output cannot be written
+        with contextlib.suppress(OSError):
+            print(f"simcuda: {error}", file=sys.stderr)
+        _write_no_more()
+        return 2
+
+
+def _write_no_more():
+    """Python would try again when it ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser_of():

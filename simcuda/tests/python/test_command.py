@@ -100,6 +100,30 @@ def test_says_which_call_did_not_fail():
     assert "was to fail" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("config", "--library-dir"), ("--help",), ("run", "--help")])
+def test_output_that_cannot_be_written(arguments):
+    how = {"stderr": subprocess.PIPE, "text": True, "timeout": LIMIT}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "simcuda", *arguments], stdout=full, **how)
+    assert done.returncode == 2
+    assert done.stderr == "simcuda: [Errno 28] No space left on device\n"
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "simcuda", *arguments], stdout=write, **how)
+    os.close(write)
+    # Without a buffer, argparse sees the error itself, and passes over it.
+    assert done.returncode == 141 or (done.returncode == 0 and "--help" in arguments)
+    assert done.stderr == ""
+
+
+def test_no_device_at_all(told):
+    done = command("run", "--devices=0", sys.executable, "-c", COUNT)
+    assert done.stdout.startswith("100 "), done  # CUDA_ERROR_NO_DEVICE
+    assert "from 0, for a driver that finds none, to 16" in " ".join(
+        told("run", "--help").stdout.split()
+    )
+
+
 def test_a_program_without_a_name(told):
     done = told("run", "")
     assert (done.returncode, done.stderr) == (127, "simcuda run: the PROGRAM has no name\n")
