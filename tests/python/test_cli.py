@@ -488,6 +488,33 @@ def test_nobody_reads_the_output(arguments):
     assert done.returncode == 141 or (done.returncode == 0 and "--help" in arguments)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("doctor",),
+        ("check", "producers:good"),
+        ("check", "producers:bad"),
+        ("config", "--libdir"),
+        ("--help",),
+        ("demo",),
+    ],
+)
+def test_output_that_cannot_be_written(here, arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "libcai", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT,
+            cwd=here,
+        )
+    told = done.stderr.splitlines()
+    assert done.returncode == 2, told
+    assert told[-1] == "libcai: [Errno 28] No space left on device"
+    assert len(told) == 1 or arguments == ("demo",)  # which may start again on simcuda
+
+
 @pytest.mark.parametrize("arguments", [("doctor",), ("check", "producers:good")])
 def test_no_output_at_all(here, arguments):
     command = shlex.join([sys.executable, "-m", "libcai", *arguments])

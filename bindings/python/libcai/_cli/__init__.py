@@ -2,6 +2,7 @@
 """The command line: one module for each command, loaded when it is asked for."""
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -17,9 +18,10 @@ EPILOG = """Examples:
   libcai check mymodule:array       who would take what my library hands out
   libcai sim python program.py      find missing waits without a GPU
 
-Exit status: 0 if all is well; 1 if what was looked at is not; 2 if it could not be
-looked at, as for a wrong argument; 66 if a program raced on the simulated driver; 130 after an
-interrupt; 141 if nobody reads the output any more. `libcai COMMAND --help` says more."""
+Exit status: 0 if all is well; 1 if what was looked at is not; 2 if it could not be looked at, as
+for a wrong argument, or the output not be written, as on a full disk; 66 if a program raced on the
+simulated driver; 130 after an interrupt; 141 if nobody reads the output any more. `libcai COMMAND
+--help` says more."""
 
 
 def main(arguments=None):
@@ -32,9 +34,19 @@ def main(arguments=None):
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # Python would try again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return 128 + signal.SIGPIPE
+    except OSError as error:  # the output cannot be written
+        with contextlib.suppress(OSError):
+            print(f"libcai: {error}", file=sys.stderr)
+        _write_no_more()
+        return 2
+
+
+def _write_no_more():
+    """Python would try again when it ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser_of(*names):
