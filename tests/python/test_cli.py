@@ -312,6 +312,60 @@ def test_doctor_finds_a_driver_that_does_not_work(monkeypatch, setting, said):
     assert "a driver that works  a driver of CUDA 12.0 or newer" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("CAI_SYNC", "5", "expected 1 or 0, got '5'"),
+        ("CAI_NONE", "1", "expected none or legacy, got '1'"),
+        ("CAI_TRACE", "zzz", "expected 0 or 1, got 'zzz'"),
+        (
+            "CAI_EXPORT_STREAM",
+            "no",
+            "expected 1 or 0, got 'no'",
+        ),
+        ("CAI_MAX_PENDING_DEALLOCS_COUNT", "1.5", "expected a number of 0 or more, got '1.5'"),
+        ("CAI_MAX_PENDING_DEALLOCS_RATIO", "nan", "expected a number of 0 or more, got 'nan'"),
+        ("CAI_MEMORY_MANAGER", "bogus", "it is default, async, pool, managed, /path/lib.so"),
+        ("CAI_MEMORY_MANAGER", "/no/lib.so", "/no/lib.so cannot be loaded"),
+    ],
+)
+def test_doctor_finds_a_variable_that_does_not_work(monkeypatch, name, value, said):
+    monkeypatch.setenv(name, value)
+    done = command("doctor")
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert f"environment: {name}={value}, which does not work" in lines
+    (wrong,) = (line for line in lines if line.startswith("wrong: "))
+    assert wrong.startswith(f"wrong:       environment: {name}: ")
+    assert said in wrong
+
+
+def test_doctor_takes_what_the_library_takes(monkeypatch):
+    values = [*doctor.CHOICES.values(), ("0", "17"), ("0.5", "1e3"), ("async", "managed")]
+    names = [*doctor.CHOICES, *doctor.NUMBERS, "CAI_MEMORY_MANAGER"]
+    for choice in 0, 1, None:
+        for name, both in zip(names, values, strict=True):
+            monkeypatch.setenv(name, "" if choice is None else both[choice])
+        assert list(doctor.refused(doctor.environment())) == []
+    libcai.set_memory_manager(None)
+
+
+def test_doctor_knows_what_the_library_refuses(monkeypatch):
+    """The library's own words, of each variable that it reads by itself."""
+    code = "import libcai; libcai.use(libcai.zeros((3,), 'f4', device='cpu'), stream=1).__enter__()"
+    for name in "CAI_SYNC", "CAI_NONE", "CAI_TRACE":
+        for value in *doctor.CHOICES[name], "", "2":
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                env={**os.environ, name: value},
+                capture_output=True,
+                text=True,
+                timeout=LIMIT,
+            )
+            refused = f"the environment has {name}={value}, which is neither" in done.stderr
+            assert refused is bool(list(doctor.refused({name: value}))), (name, value)
+
+
 def test_doctor_finds_no_compilers(monkeypatch, told):
     """numba-cuda compiles no kernel without libNVVM."""
     what = "kernels of numba-cuda"

@@ -2,6 +2,7 @@
 """``libcai doctor``: what works on this machine, and what to install for the rest."""
 
 import ctypes
+import math
 import os
 import platform
 import shutil
@@ -13,7 +14,7 @@ from libcai._cli import _arguments, _terminal
 TEXT = """Says what works on this machine, and what to install for the rest: which libcai this is,
 which driver it finds (or why none), real or simulated, which devices there are, which libraries
 that share GPU arrays are installed, what there is to build with, and what the environment sets. No
-other library is imported, but for simcuda."""
+other library is imported, but for simcuda and a memory manager that the environment names."""
 
 EXAMPLES = (
     "libcai doctor              on one screen",
@@ -22,7 +23,8 @@ EXAMPLES = (
 )
 
 STATUS = """Exit status: 0; 1 if something that is there does not work: a driver that is too old or
-fails, or an installation of simcuda that lacks files."""
+fails, an installation of simcuda that lacks files, or a variable of libcai's with a value that it
+refuses."""
 
 # Names of PyPI's; and what those begin with that there are for several CUDAs.
 PEERS = {
@@ -50,6 +52,14 @@ TOOLS = {
     "Meson": (("meson",), "meson"),
 }
 VARIABLES = ("CAI_", "SIMCUDA", "CUDA_VISIBLE_DEVICES", "NUMBA_CUDA_", "CUPY_CUDA_")
+# What the library accepts; an empty value counts as unset.
+CHOICES = {
+    "CAI_SYNC": ("1", "0"),
+    "CAI_NONE": ("none", "legacy"),
+    "CAI_TRACE": ("0", "1"),
+    "CAI_EXPORT_STREAM": ("1", "0"),
+}
+NUMBERS = {"CAI_MAX_PENDING_DEALLOCS_COUNT": int, "CAI_MAX_PENDING_DEALLOCS_RATIO": float}
 OLDEST_DRIVER = 12000  # CUDA 12.0
 
 
@@ -190,7 +200,39 @@ def wrong(found):
         lines.append(f"driver: {found['driver']['error']}")
     if found["simcuda"] and "error" in found["simcuda"]:
         lines.append(f"simcuda: {found['simcuda']['error']}")
+    lines += [f"environment: {text}" for text in refused(found["environment"])]
     return lines
+
+
+def refused(environment):
+    """What is wrong with the variables of libcai's: a program fails where it first needs one."""
+    for name, choices in CHOICES.items():
+        value = environment.get(name)
+        if value and value not in choices:
+            yield f"{name}: expected {' or '.join(choices)}, got {value!r}"
+    for name, kind in NUMBERS.items():
+        value = environment.get(name)
+        if value and not is_number(kind, value):
+            yield f"{name}: expected a number of 0 or more, got {value!r}"
+    if manager := environment.get("CAI_MEMORY_MANAGER"):
+        import libcai
+
+        try:
+            libcai.set_memory_manager(manager)
+        except libcai.Error as error:
+            yield (
+                f"CAI_MEMORY_MANAGER: {error}: it is default, async, pool, managed, /path/lib.so, "
+                "or a name that a program registers itself"
+            )
+
+
+def is_number(kind, text):
+    if not text.isascii() or text.strip("+_ \t\n") != text or "_" in text:
+        return False  # what Python takes besides
+    try:
+        return 0 <= kind(text) < (1 << 63 if kind is int else math.inf)
+    except ValueError:
+        return False
 
 
 def advice(found):
@@ -233,7 +275,7 @@ def shown(found, paint):
         else ("simcuda", "not found", "yellow"),
         ("libraries", ", ".join(libraries) or "none that shares GPU arrays", None),
         ("tools", ", ".join(filter(None, found["tools"].values())) or "none found", None),
-        *(("environment", f"{name}={value}", None) for name, value in found["environment"].items()),
+        *(("environment", *setting(item, found)) for item in found["environment"].items()),
     ]
     text = [f"{name + ':':13}{paint(value, colour)}" for name, value, colour in lines]
     text += [paint(f"wrong:       {line}", "red") for line in found["wrong"]]
@@ -242,6 +284,13 @@ def shown(found, paint):
         width = max(len(what) for what, _ in found["advice"])
         text += [f"  {what:{width}}  {how}" for what, how in found["advice"]]
     return "\n".join(text)
+
+
+def setting(item, found):
+    """A line, and its colour."""
+    name, value = item
+    wrong = any(line.startswith(f"environment: {name}: ") for line in found["wrong"])
+    return (f"{name}={value}, which does not work", "red") if wrong else (f"{name}={value}", None)
 
 
 def described(driver):
