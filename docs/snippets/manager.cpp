@@ -28,5 +28,7 @@ class telling {
 }  // namespace
 
 // [export
-extern "C" const cai_manager_table cai_manager_table_export = cai::manager_table_for<telling>();
+// Visible, also in a library that is compiled with -fvisibility=hidden.
+extern "C" __attribute__((visibility("default"))) const cai_manager_table cai_manager_table_export =
+    cai::manager_table_for<telling>();
 // export]

@@ -61,7 +61,8 @@ static cai_status memfree(void *self, const cai_block *block, uint64_t stream, c
   return status;
 }
 
-extern const cai_manager_table cai_manager_table_export;
+/* Visible, also in a library that is compiled with -fvisibility=hidden. */
+extern __attribute__((visibility("default"))) const cai_manager_table cai_manager_table_export;
 const cai_manager_table cai_manager_table_export = {
     .struct_size = sizeof(cai_manager_table),
     .version = CAI_MANAGER_VERSION,

@@ -4,8 +4,9 @@
  * A device's memory manager as a memory resource of CCCL (`cuda::mr`), and so of RMM.
  *
  * Header-only, as cai.hpp. It needs CCCL 3.0 or newer, CUDA's headers, and a host C++ compiler or
- * nvcc; it needs no CUDA library. For CCCL 3.0 and 3.1, define
- * LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE, which they require.
+ * nvcc; it needs no CUDA library. Of PyPI's wheels these are nvidia-cuda-cccl, nvidia-cuda-runtime
+ * and nvidia-cuda-crt, which has the crt/host_defines.h that the others include. For CCCL 3.0 and
+ * 3.1, define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE, which they require.
  *
  *     cai::memory_resource pool{0};                   // GPU 0, its libcai manager
  *     cuda::mr::any_resource<cuda::mr::device_accessible> any{pool};

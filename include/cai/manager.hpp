@@ -372,10 +372,10 @@ void destroy_manager(void *self) noexcept {
  * and returns a #cai_status. The arguments are converted as in any call. A member with one of these
  * names that cannot be called so does not compile, unless it is overloaded or a template.
  *
- * As a library for CAI_MEMORY_MANAGER:
+ * As a library for CAI_MEMORY_MANAGER, also where `-fvisibility=hidden` hides the rest:
  *
- *     extern "C" const cai_manager_table cai_manager_table_export =
- *         cai::manager_table_for<mine>();
+ *     extern "C" __attribute__((visibility("default")))
+ *     const cai_manager_table cai_manager_table_export = cai::manager_table_for<mine>();
  *
  * Since 0.1. */
 template <class T>

@@ -22,7 +22,13 @@
  * - For an object without an array, None too, nanobind tries the next overload. For an object with
  *   an invalid array, libcai's own exception is raised, once all arguments of the overload match.
  * - In std::optional, std::vector and so on, use cai::array only. There an invalid array counts as
- *   an argument that does not match: nanobind cannot raise another exception.
+ *   an argument that does not match: nanobind cannot raise another exception. Likewise
+ *   `nb::cast<cai::array>(object)`, of what a callback returned, throws std::bad_cast for an
+ *   invalid array. For libcai's exception, open it yourself: `cai::readable x;`, and throw
+ *   nanobind::python_error where `x.try_open(object.ptr())` is below 0.
+ * - An argument that may be left out is a `std::optional<cai::array>`, with
+ *   `nb::arg("x") = nb::none()`. A default of `cai::array{}` does not work: it becomes None, which
+ *   is no array.
  * - A result is a cai::array, which becomes a libcai.Array; an empty one becomes None.
  * - A cai::error that a function throws becomes libcai's exception.
  *

@@ -22,6 +22,9 @@
  * - For an object without an array, None too, pybind11 tries the next overload. For an object with
  *   an invalid array, libcai's own exception is raised at once.
  * - In std::optional, std::vector and so on, use cai::array only.
+ * - An argument that may be left out is a `std::optional<cai::array>`, with
+ *   `py::arg("x") = py::none()`. A default of `cai::array{}` does not work: it becomes None, which
+ *   is no array.
  * - A result is a cai::array, which becomes a libcai.Array; an empty one becomes None.
  * - A cai::error that a function throws becomes libcai's exception.
  *

@@ -12,6 +12,7 @@ using python_use = cai::nanobind_use;
 static void import_libcai() {
   cai::nanobind_import();
 }
+using py_error = py::python_error;
 #define BRIDGES_MODULE NB_MODULE
 #else
 #include "../../examples/extensions/pybind11/clear_pybind11.cpp"
@@ -21,6 +22,7 @@ using python_use = cai::pybind11_use;
 static void import_libcai() {
   cai::pybind11_import();
 }
+using py_error = py::error_already_set;
 #define BRIDGES_MODULE PYBIND11_MODULE
 #endif
 
@@ -53,6 +55,13 @@ BRIDGES_MODULE(bridges, m) {
   m.def("which", [](const cai::array &, const std::string &) { return "array and text"; });
   m.def("which", [](double, double) { return "two numbers"; });
   m.def("maybe", [](std::optional<cai::array> x) { return x; }, py::arg("x") = py::none());
+  m.def("defaulted", [](const cai::array &) {}, py::arg("x") = cai::array{});
+  m.def("cast", [](const py::object &x) { return elements(*py::cast<cai::array>(x)); });
+  m.def("opened", [](const py::object &x) {
+    cai::readable opened;
+    if (opened.try_open(x.ptr()) < 0) throw py_error();
+    return elements(*opened);
+  });
   m.def("many", [](std::vector<cai::array> many) { return many; });
 
   m.def("keep", [](cai::array x) { kept = std::move(x); });

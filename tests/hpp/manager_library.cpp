@@ -24,4 +24,5 @@ struct Upstream {
 
 }  // namespace
 
-extern "C" const cai_manager_table cai_manager_table_export = cai::manager_table_for<Upstream>();
+extern "C" __attribute__((visibility("default"))) const cai_manager_table cai_manager_table_export =
+    cai::manager_table_for<Upstream>();

@@ -88,6 +88,7 @@ def example(request, folders):
 
 @pytest.fixture(scope="module", params=LIBRARIES)
 def bridges(request, compiled):
+    assert libcai.Array  # loads the library, whichever test comes first
     return load(compiled / request.param, "bridges")
 
 
@@ -374,6 +375,26 @@ def test_containers(request, bridges):
             else "interface: expected a dict, got 7",
         ):
             function(given)
+
+
+def test_an_object_of_the_modules_own(bridges):
+    """What a callback returned, say: nanobind's cast has no way to say more, and opening has."""
+    array, in_nanobind = ones(), "nanobind" in bridges.__spec__.name
+    assert bridges.cast(array) == bridges.opened(array) == array.size
+    with pytest.raises(libcai.InterfaceTypeError, match="expected a dict, got 7"):
+        bridges.opened(Cuda(7))
+    with pytest.raises(
+        RuntimeError if in_nanobind else libcai.InterfaceTypeError,
+        match="std::bad_cast" if in_nanobind else "expected a dict, got 7",
+    ):
+        bridges.cast(Cuda(7))
+
+
+def test_an_empty_array_is_no_default(bridges):
+    """It would be None, which is no array: `maybe` has what to write instead."""
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        bridges.defaulted()
+    bridges.defaulted(ones())
 
 
 def test_results(bridges):

@@ -180,6 +180,7 @@ def test_pages_in_c(tmp_path):
 def test_manager_in_cpp(tmp_path):
     library = tmp_path / "manager.so"
     command = ["c++", "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    command += ["-fvisibility=hidden"]  # as libraries are often compiled
     source = SNIPPETS / "manager.cpp"
     run_command(*command, source, "-o", library, *config("--cflags", "--libs"))
     code = """
