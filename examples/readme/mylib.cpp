@@ -16,7 +16,7 @@ static void launch(std::uint64_t data, std::size_t bytes, std::uint64_t stream) 
 
 static void zero(const cai::writable &x, nb::handle stream) {
   if (cai_array_refuses(x, 0) || x->device_type == CAI_DEVICE_CPU || x->ndim != 1 ||
-      x->strides[0] != x->dtype.itemsize)
+      (x->shape[0] > 1 && x->strides[0] != x->dtype.itemsize))
     throw nb::value_error("zero() takes contiguous 1-D arrays of a GPU, without a mask");
   cai::nanobind_use use(stream.ptr(), x);  // your stream waits for the producer's
   launch(x->data, static_cast<std::size_t>(x->shape[0]) * x->dtype.itemsize, use.stream());

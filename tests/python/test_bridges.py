@@ -189,6 +189,7 @@ def test_examples_on_the_host(example):
     example.clear(taken)
     example.clear(text, stream=2)
     example.clear(np.ones((0, 3)))
+    example.clear(np.ones((2, 0, 3)))
     assert not np.asarray(taken).any()
     assert text == bytes(4)
 

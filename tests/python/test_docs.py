@@ -152,6 +152,16 @@ def test_build_by_hand(tmp_path):
     assert run(program) == shown_after("learn/link.rst", "$ ./mine")
 
 
+def test_build_for_a_gpu(tmp_path):
+    program = tmp_path / "on_gpu"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    source = SNIPPETS / "building/gpu.c"
+    run_command("cc", *flags, source, "-o", program, *config("--cflags", "--libs"))
+    for schedule in ("eager", "lazy", "random:1"):
+        shown = run("env", f"SIMCUDA_SCHEDULE={schedule}", *SIMCUDA, program)
+        assert shown_after("learn/link.rst", "$ simcuda run ./on_gpu") in shown
+
+
 def test_build_with_cmake(tmp_path):
     (folder,) = config("--cmake-dir")
     run("cmake", "-S", SNIPPETS / "building", "-B", tmp_path, f"-Dlibcai_DIR={folder}")

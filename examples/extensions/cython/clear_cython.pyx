@@ -46,10 +46,12 @@ cdef int64_t bytes_of(const cai_array *array) except -1:
     cdef int64_t bytes = array.dtype.itemsize
     if array.mask != NULL:
         raise ValueError("a masked array is not cleared")
+    cdef bint has_gaps = False  # the strides of an array without elements do not matter
     for axis in reversed(range(array.ndim)):
-        if array.shape[axis] != 1 and array.strides[axis] != bytes:
-            raise ValueError("the array is not C-contiguous")
+        has_gaps = has_gaps or (array.shape[axis] != 1 and array.strides[axis] != bytes)
         bytes *= array.shape[axis]
+    if has_gaps and bytes > 0:
+        raise ValueError("the array is not C-contiguous")
     return bytes
 
 
