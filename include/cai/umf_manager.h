@@ -110,13 +110,25 @@ static inline cai_status cai_umf_memalloc(void *self, uint64_t size, uint64_t al
 
 static inline cai_status cai_umf_free_given(void *context, cai_error *error) {
   cai_umf_given *given = (cai_umf_given *)context;
-  cai_status waited = CAI_OK, freed;
-  if (given->after) waited = cai_event_synchronize(given->after, error);
+  cai_status status = CAI_OK;
+  if (given->after) status = cai_event_synchronize(given->after, error);
   cai_event_release(given->after);
-  freed = cai_umf_status(umfMemoryProviderFree(given->provider, given->ptr, given->size),
-                         waited ? NULL : error);
+  /* Without the wait the provider could give the memory to others while the GPU still uses it. */
+  if (status == CAI_OK)
+    status = cai_umf_status(umfMemoryProviderFree(given->provider, given->ptr, given->size), error);
   free(given);
-  return waited ? waited : freed;
+  return status;
+}
+
+/* The event of a captured stream does not cover work that was queued there before the capture. */
+static inline cai_status cai_umf_require_uncaptured(cai_stream *stream, cai_error *error) {
+  cai_stream_info info;
+  cai_status status;
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  status = cai_stream_describe(stream, &info, error);
+  if (status != CAI_OK || info.capture == (uint32_t)CAI_CAPTURE_NONE) return status;
+  return cai_umf_fail(error, CAI_ERR_CAPTURE, "the stream that frees the memory is being captured");
 }
 
 static inline cai_status cai_umf_memfree(void *self, const cai_block *block, uint64_t stream,
@@ -131,6 +143,7 @@ static inline cai_status cai_umf_memfree(void *self, const cai_block *block, uin
   given->size = block->size;
   if (manager->device.type == CAI_DEVICE_CPU) return cai_umf_free_given(given, error);
   status = cai_stream_wrap(manager->device, stream, NULL, NULL, &order, error);
+  if (status == CAI_OK) status = cai_umf_require_uncaptured(order, error);
   if (status == CAI_OK) status = cai_event_create(manager->device, 0, &given->after, error);
   if (status == CAI_OK) status = cai_event_record(given->after, order, error);
   cai_stream_release(order);
@@ -144,9 +157,9 @@ static inline cai_status cai_umf_memfree(void *self, const cai_block *block, uin
 }
 
 /** Returns the table of a manager on a UMF provider, whose params are #cai_umf_manager_params; for
- * cai_manager_register(). Frees stay pending until the work on the stream is complete. Never NULL.
- * Since 0.1.
- */
+ * cai_manager_register(). Frees stay pending until the work on the stream is complete; if that wait
+ * fails, the memory does not go back to the provider. On a stream that is being captured a free
+ * fails with #CAI_ERR_CAPTURE. Never NULL. Since 0.1. */
 static inline const cai_manager_table *cai_umf_manager_table(void) {
   static const cai_manager_table table = {sizeof(cai_manager_table),
                                           CAI_MANAGER_VERSION,

@@ -232,6 +232,63 @@ static void test_manager(void) {
   CHECK_SILENT();
 }
 
+static uint64_t allocated_by(const cai_manager *counter) {
+  cai_statistics counts;
+  memset(&counts, 0, sizeof counts);
+  counts.struct_size = sizeof counts;
+  CHECK_OK(cai_manager_statistics(counter, &counts, ERR));
+  return counts.count;
+}
+
+/* Memory goes back to the provider only once the work on its stream is complete: not in a capture,
+ * whose event does not cover earlier work, nor if the wait fails. */
+static void test_frees(void) {
+  cai_manager *manager = NULL, *source = NULL, *counter = NULL;
+  umf_memory_provider_handle_t provider;
+  cai_umf_manager_params params;
+  CUstream stream = NULL;
+  CUgraph graph = NULL;
+  cai_block block;
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  FIND_SIM(simcuda_fail);
+  check_context = "frees";
+  memset(&params, 0, sizeof params);
+  params.struct_size = sizeof params;
+  CHECK_OK(cai_manager_create("default", NULL, gpu(0), NULL, &source, ERR));
+  CHECK_OK(cai_manager_create("statistics", NULL, gpu(0), source, &counter, ERR));
+  params.provider = provider = provider_on(gpu(0), 0, counter);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  CHECK_OK(cai_manager_create("umf", &params, gpu(0), NULL, &manager, ERR));
+  CHECK_OK(cai_manager_alloc(manager, BYTES, 0, CAI_KIND_DEFAULT, address_of(stream), &block, ERR));
+  MUST(cuMemsetD8Async(block.data, 1, BYTES, stream));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  CHECK_FAILS(CAI_ERR_CAPTURE, ANY,
+              cai_manager_free(manager, &block, CAI_KIND_DEFAULT, address_of(stream), ERR));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphDestroy(graph));
+  CHECK_OK(cai_pending_flush(gpu(0), ERR));
+  CHECK(allocated_by(counter) == 1);
+
+  CHECK_OK(cai_manager_free(manager, &block, CAI_KIND_DEFAULT, address_of(stream), ERR));
+  CHECK(simcuda_fail("cuEventSynchronize", 1, 999) == 0);
+  CHECK_FAILS(CAI_ERR_CUDA, ANY, cai_pending_flush(gpu(0), ERR));
+  CHECK(simcuda_fail("cuEventSynchronize", 0, 0) == 0);
+  CHECK(allocated_by(counter) == 1);
+  MUST(cuStreamSynchronize(stream));
+  CHECK(umfMemoryProviderFree(provider, (void *)(uintptr_t)block.data, block.size) ==
+        UMF_RESULT_SUCCESS);
+  CHECK_OK(cai_pending_flush(gpu(0), ERR));
+  CHECK(allocated_by(counter) == 0);
+  cai_manager_release(manager);
+  umfMemoryProviderDestroy(provider);
+  cai_manager_release(counter);
+  cai_manager_release(source);
+  MUST(cuStreamDestroy(stream));
+  CHECK_SILENT();
+}
+
 int main(void) {
   int status = 1;
   start_child();
@@ -246,6 +303,7 @@ int main(void) {
   test_bad_params();
   test_ipc();
   test_manager();
+  test_frees();
   CHECK(simcuda_races() == 0);
   close(to_child);
   CHECK(waitpid(child, &status, 0) == child && status == 0);
