@@ -179,7 +179,7 @@ typedef struct cai_manager_table {
   cai_status (*mempin)(void *self, void *host, uint64_t size, uint32_t kind, uint32_t flags,
                        cai_block *out, cai_error *error);
   /** Undoes mempin at once, even if that waits for the device: other code may pin the memory again,
-   * or free it. NULL if and only if mempin is. */
+   * or free it. If it fails, libcai never frees the host memory. NULL if and only if mempin is. */
   cai_status (*memunpin)(void *self, const cai_block *block, cai_error *error);
   /** Returns the driver's allocation around an address. NULL: libcai asks the driver. */
   cai_status (*base)(void *self, uint64_t address, uint64_t *base, uint64_t *size,
@@ -507,7 +507,8 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
  * @param host     `size` bytes
  * @param kind     PINNED or MAPPED
  * @param flags    CAI_HOST_*
- * @param release  frees the host memory after it was unpinned; may be NULL
+ * @param release  frees the host memory after it was unpinned; may be NULL. If unpinning fails, it
+ *                 is never called: a GPU may still use the memory
  * @param context  for release; on failure it is the caller's
  * @return as cai_memory_alloc(); #CAI_ERR_UNSUPPORTED for MAPPED where the device cannot use the
  *         host's memory.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/report.hpp"
 #include "device/device.hpp"
 #include "device/pending.hpp"
 #include "device/primary.hpp"
@@ -197,9 +198,16 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 void host_unpin(const cai_block &block) {
   const std::unique_ptr<Pinned> pinned(pinned_of(block));
   if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it was freed with the context
-  on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
-    driver::call(session.cu.cuMemHostUnregister, pinned->memory);
-  });
+  bool is_unpinned = false;
+  try {
+    on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
+      driver::call(session.cu.cuMemHostUnregister, pinned->memory);
+      is_unpinned = true;
+    });
+  } catch (const Failure &failure) {
+    if (!is_unpinned) throw;
+    report(failure.error());  // the caller's context or mode is not as before
+  }
 }
 
 namespace {

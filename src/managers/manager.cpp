@@ -341,18 +341,24 @@ cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t fl
     within([&] { block = mempin(host, size, kind, flags); });
   } catch (const Failure &) {
     cai_error error;
-    if (block.size && guard(&error, [&] { unpin(block); }) != CAI_OK) report(error);
+    bool unpinned = false;
+    if (block.size && guard(&error, [&] { unpin(block, unpinned); }) != CAI_OK) report(error);
     throw;
   }
   return block;
 }
 
-void cai_manager::unpin(const cai_block &block) {
+void cai_manager::unpin(const cai_block &block, bool &unpinned) {
   if (!is_alive()) {
     if (!has_foreign<&cai_manager_table::memunpin>()) managers::host_unpin(block);  // the same
     return;
   }
-  unless_gone([&] { within_if_possible([&] { memunpin(block); }); });
+  unless_gone([&] {
+    within_if_possible([&] {
+      memunpin(block);
+      unpinned = true;
+    });
+  });
 }
 
 std::pair<uint64_t, uint64_t> cai_manager::base(uint64_t address) {

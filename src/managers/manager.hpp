@@ -96,7 +96,8 @@ struct cai_manager {
     free_it(block, kind, stream, looks_for_captures(kind));
   }
   cai_block pin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
-  void unpin(const cai_block &block);
+  // May also throw because of the context alone: `unpinned` is set if the function succeeded.
+  void unpin(const cai_block &block, bool &unpinned);
   // The base and size of the allocation around an address, from the manager or else from the
   // driver.
   std::pair<uint64_t, uint64_t> base(uint64_t address);

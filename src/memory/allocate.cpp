@@ -96,13 +96,14 @@ void free_block(cai_memory &memory, uint64_t stream) {
 }
 
 void unpin_block(cai_memory &memory, uint64_t) {
-  const auto unpin = [&] {
-    if (memory.manager) memory.manager->unpin(memory.block);
-  };
+  bool is_unpinned = false;
   cai_error error;
-  const cai_status status = guard(&error, unpin);
-  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // it stays pinned until tried again
-  if (memory.release_foreign) memory.release_foreign(memory.context);
+  const cai_status status = guard(&error, [&] {
+    if (memory.manager) memory.manager->unpin(memory.block, is_unpinned);
+    is_unpinned = true;
+  });
+  // While it is pinned, a GPU may access it. Then it must not be freed, even if nothing unpins it.
+  if (is_unpinned && memory.release_foreign) memory.release_foreign(memory.context);
   if (status != CAI_OK) throw Failure(error);
 }
 

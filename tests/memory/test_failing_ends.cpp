@@ -66,6 +66,22 @@ struct Pinning {
   }
 };
 
+// Memory that is pinned on request, and counts how often it is released.
+struct OnRequest {
+  std::vector<unsigned char> bytes = std::vector<unsigned char>(size);
+  int released = 0;
+
+  OwnMemory pin() {
+    const auto release = [](void *count) { ++*static_cast<int *>(count); };
+    cai_memory *made = nullptr;
+    cai_error error{};
+    EXPECT_EQ(cai_memory_pin(gpu0, bytes.data(), size, CAI_KIND_PINNED, 0, release, &released,
+                             &made, &error),
+              CAI_OK);
+    return OwnMemory(made);
+  }
+};
+
 class FailingEnds : public Memories {
  protected:
   FailingEnds() { manager = test::make(Pinning::name(), gpu0, &pinning); }
@@ -77,6 +93,10 @@ class FailingEnds : public Memories {
     cai_error error{};
     EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &made, &error), CAI_OK) << error.message;
     return OwnMemory(made);
+  }
+  void unpin(OnRequest &host) const {
+    const With with(primary[0]);
+    MUST(gpu().cuMemHostUnregister(host.bytes.data()));
   }
   static void begin_capture(cai_stream *on) {
     MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(on)), 2));
@@ -259,6 +279,52 @@ TEST_F(FailingEnds, OnTheWayBackToTheCallersContext) {
   EXPECT_EQ(told("cuMemHostUnregister"), 1U);
   const With with(primary[0]);
   MUST(gpu().cuMemHostUnregister(bytes.data()));
+}
+
+// A GPU may still use memory that is pinned, so it is never freed.
+TEST_F(FailingEnds, OfWhatStaysPinned) {
+  constexpr const char *unregister = "cuMemHostUnregister";
+  OnRequest host;
+  OwnMemory memory = host.pin();
+  MUST(gpu().simcuda_fail(unregister, 1, 999));
+  cai_error error{};
+  EXPECT_EQ(cai_memory_free(memory, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  memory.reset();
+  EXPECT_EQ(cai_pending_flush(gpu0, &error), CAI_OK);
+  EXPECT_EQ(host.released, 0);
+  unpin(host);
+
+  memory = host.pin();
+  MUST(gpu().simcuda_fail(unregister, 1, 999));
+  memory.reset();
+  EXPECT_EQ(told(unregister), 1U);
+  EXPECT_EQ(host.released, 0);
+  unpin(host);
+}
+
+// It is unpinned, but the context could not be entered, or the caller's cannot be restored.
+TEST_F(FailingEnds, OfWhatIsUnpinnedAllTheSame) {
+  int failed_after = 0;
+  for (const char *const call :
+       {"cuCtxPushCurrent", "cuCtxPopCurrent", "cuThreadExchangeStreamCaptureMode"}) {
+    for (std::uint64_t nth = 1; nth <= 4; ++nth) {
+      OnRequest host;
+      OwnMemory memory = host.pin();
+      gpu().simcuda_reset_counts();
+      MUST(gpu().simcuda_fail(call, nth, 999));
+      const std::size_t before = failures.messages.size();
+      cai_error error{};
+      const cai_status status = cai_memory_free(memory, &error);
+      MUST(gpu().simcuda_fail(call, 0, 0));
+      const bool has_failed = status != CAI_OK || failures.messages.size() != before;
+      const bool is_unpinned = calls("cuMemHostUnregister") != 0;
+      EXPECT_EQ(host.released, is_unpinned ? 1 : 0) << call << " " << nth;
+      failed_after += has_failed && is_unpinned;
+      if (!is_unpinned) unpin(host);
+    }
+  }
+  EXPECT_GE(failed_after, 3);
 }
 
 // The manager cannot be called: the caller is told, and it is called once it can be.

@@ -140,8 +140,8 @@ cdef class Memory:
         ----------
         buffer : object
             Contiguous and writable, with Python's buffer protocol. It is kept alive, and its buffer
-            exported, until the memory is released. The garbage collector does not see that: an
-            object that refers to the memory is never freed.
+            exported, until the memory is released; for good, if unpinning it fails. The garbage
+            collector does not see that: an object that refers to the memory is never freed.
         device : Device or str
             The GPU that will use it.
         kind : str

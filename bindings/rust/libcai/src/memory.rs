@@ -198,7 +198,7 @@ impl Memory {
     }
 
     /// Pins `size` bytes of host memory, which `owner` keeps alive: it is dropped after they were
-    /// unpinned.
+    /// unpinned, and leaks if that fails.
     ///
     /// # Safety
     /// So many bytes can be read and written as long as the owner lives, and no other code relies
