@@ -151,7 +151,8 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
     throw Failure(CAI_ERR_STATE, {},
                   "manager %s: get_ipc_handle returned an invalid handle: kind %u, offset "
                   "%" PRIu64 ", fd %d",
-                  manager.name(), made.kind, made.offset, descriptor.fd);
+                  manager.name_with<&cai_manager_table::get_ipc_handle>(), made.kind, made.offset,
+                  descriptor.fd);
   }
   made.offset += memory.facts.data - root.facts.data;
   *out = made;

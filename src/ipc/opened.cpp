@@ -48,7 +48,7 @@ void close(const Opened &opened) {
 
 Opened *open_by_manager(managers::Manager &manager, const cai_ipc_handle &handle, int32_t fd,
                         uint64_t stream) {
-  if (!manager.has<&cai_manager_table::open_ipc_handle>()) return nullptr;
+  if (!manager.nearest_with<&cai_manager_table::open_ipc_handle>()) return nullptr;
   AllOpened &known = AllOpened::get();
   {
     const std::lock_guard lock(known.mutex);

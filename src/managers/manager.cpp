@@ -191,7 +191,7 @@ void cai_manager::retry_once(Body &&body, MakeRoom &&make_room) {
 
 template <class Free>
 void cai_manager::require_given(const cai_block &block, uint64_t address, uint64_t size,
-                                uint64_t align, const char *what, Free &&free) {
+                                uint64_t align, const char *giver, const char *what, Free &&free) {
   const bool ends = block.size == 0 || block.size - 1 <= UINT64_MAX - address;
   if (address && block.size >= size && address % align == 0 && ends) return;
   cai_error error;
@@ -199,14 +199,15 @@ void cai_manager::require_given(const cai_block &block, uint64_t address, uint64
   throw Failure(CAI_ERR_STATE, {},
                 "manager %s: %s was asked for %" PRIu64 " bytes at a multiple of %" PRIu64
                 ", and returned %" PRIu64 " at 0x%" PRIx64,
-                name(), what, size, align, block.size, address);
+                giver, what, size, align, block.size, address);
 }
 
 cai_block cai_manager::memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) {
   cai_block block{};
   retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); },
              [&] { return device::make_room(device_); });
-  require_given(block, block.data, size, align, "memalloc", [&] { memfree(block, stream); });
+  require_given(block, block.data, size, align, name(), "memalloc",
+                [&] { memfree(block, stream); });
   return block;
 }
 
@@ -224,7 +225,8 @@ cai_block cai_manager::memhostalloc(uint64_t size, uint64_t align, uint32_t kind
         }
       },
       [&] { return managers::make_room_for_host(device_, kind); });
-  require_given(block, block.host, size, align, "memhostalloc", [&] { memhostfree(block); });
+  require_given(block, block.host, size, align, name_with<&cai_manager_table::memhostalloc>(),
+                "memhostalloc", [&] { memhostfree(block); });
   return block;
 }
 

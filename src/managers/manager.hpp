@@ -143,18 +143,29 @@ struct cai_manager {
   cai_block mempin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   void memunpin(const cai_block &block);
 
-  // Calls an optional function of this or the nearest upstream manager that has it. Returns false
-  // if none has it.
+  // This manager, or the nearest upstream one, that has an optional function; null if none has it.
+  template <auto entry>
+  cai_manager *nearest_with() noexcept {
+    cai_manager *one = this;
+    while (one && !(one->table_.*entry)) one = one->upstream_;
+    return one;
+  }
+
+  // Its name, for messages; this manager's name if none has the function.
+  template <auto entry>
+  const char *name_with() noexcept {
+    cai_manager *const one = nearest_with<entry>();
+    return (one ? one : this)->name();
+  }
+
+  // Calls an optional function of the nearest manager that has it. Returns false if none has it.
   //
   //   if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &block, &out, &fd))
   template <auto entry, class... Arguments>
   bool ask(const char *what, Arguments... arguments) {
-    for (cai_manager *one = this; one; one = one->upstream_) {
-      if (!(one->table_.*entry)) continue;
-      one->call(one->table_.*entry, what, arguments...);
-      return true;
-    }
-    return false;
+    cai_manager *const one = nearest_with<entry>();
+    if (one) one->call(one->table_.*entry, what, arguments...);
+    return one != nullptr;
   }
 
   // Whether this manager, or one upstream, has an optional function and is not built in. Built-in
@@ -163,15 +174,6 @@ struct cai_manager {
   bool has_foreign() const noexcept {
     for (const cai_manager *one = this; one; one = one->upstream_) {
       if (one->table_.*entry && !cai::managers::is_built_in(one->table_)) return true;
-    }
-    return false;
-  }
-
-  // Whether this manager, or one upstream, has an optional function.
-  template <auto entry>
-  bool has() const noexcept {
-    for (const cai_manager *one = this; one; one = one->upstream_) {
-      if (one->table_.*entry) return true;
     }
     return false;
   }
@@ -213,10 +215,10 @@ struct cai_manager {
   // manager has tried.
   template <class Body, class MakeRoom>
   void retry_once(Body &&body, MakeRoom &&make_room);
-  // Frees a block that is not as requested, and throws.
+  // Frees a block that is not as requested, and throws. `giver` names the manager that made it.
   template <class Free>
   void require_given(const cai_block &block, uint64_t address, uint64_t size, uint64_t align,
-                     const char *what, Free &&free);
+                     const char *giver, const char *what, Free &&free);
 
   cai_manager_table table_;
   const cai_device device_;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "managers.hpp"
 #include "memories.hpp"
 
 namespace test::refused_tests {
@@ -412,7 +413,7 @@ TEST_F(Refused, HandlesOfManagers) {
   wanted.manager = manager;
   cai_memory *memory = nullptr;
   ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &memory, error));
-  cai_manager_release(manager);
+  const Manager inner(manager);
   const OwnMemory whole(memory);
   ASSERT_OK(cai_memory_view(whole, 16, 48, &memory, error));
   const OwnMemory view(memory);
@@ -437,6 +438,15 @@ TEST_F(Refused, HandlesOfManagers) {
     EXPECT_FAILS(CAI_ERR_STATE, wrong.says, cai_memory_share(view, &handle, &fd, error));
   }
   EXPECT_EQ(lowest_free(), before);  // what came with a handle has been closed
+  // The one that answered is named, and not the one that passed the call on.
+  cai_manager *outer = nullptr;
+  ASSERT_OK(cai_manager_create("statistics", nullptr, gpu0, inner, &outer, error));
+  wanted.manager = outer;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &memory, error));
+  cai_manager_release(outer);
+  const OwnMemory counted(memory);
+  EXPECT_FAILS(CAI_ERR_STATE, "manager sharing: get_ipc_handle",
+               cai_memory_share(counted, &handle, &fd, error));
   EXPECT_EQ(fd, 7);
   EXPECT_EQ(handle.struct_size, 0U);
   answer = {nullptr, CAI_IPC_POOL, 32, 0, true};
