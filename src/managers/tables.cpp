@@ -69,6 +69,9 @@ const cai_manager_table &load(const char *name) {
   if (const std::size_t colon = path.find(':', path.rfind('/')); colon != std::string::npos) {
     symbol = path.substr(colon + 1);
     path.resize(colon);
+    if (symbol.empty()) {
+      throw Failure(CAI_ERR_VALUE, {}, "manager %.100s names no symbol after the colon", name);
+    }
   }
   // Never closed: its functions may be on any thread's stack.
   void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

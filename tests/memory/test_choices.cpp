@@ -68,6 +68,7 @@ TEST(Choices, Libraries) {
   refused("/no/such.so", CAI_ERR_VALUE, "/no/such.so cannot be loaded");
   refused(bad, CAI_ERR_VALUE, "exports no cai_manager_table_export");
   refused(good + ":other", CAI_ERR_VALUE, "exports no other");
+  refused(good + ":", CAI_ERR_VALUE, "names no symbol after the colon");
   refused(bad + ":wrong_version", CAI_ERR_VERSION, "has interface version 7, and libcai needs 1");
   refused(bad + ":lacks_memfree", CAI_ERR_VALUE, "has no memfree");
 }
