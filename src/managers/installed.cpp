@@ -96,7 +96,15 @@ HeldManager make_for(cai_device device) {
 HeldManager manager_of(cai_device device) {
   device::require_slot(device);
   if (HeldManager current = current_of(device)) return current;
-  HeldManager made = make_for(device);
+  // Several threads may make one at once: to wait for another could wait forever, for a lock that
+  // this thread holds.
+  HeldManager made;
+  try {
+    made = make_for(device);
+  } catch (...) {
+    if (HeldManager current = current_of(device)) return current;  // there may be room for one only
+    throw;
+  }
   HeldManager replaced;  // released without the lock
   Chosen &chosen = Chosen::get();
   const std::lock_guard lock(chosen.mutex);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "gpu.hpp"
 #include "managers.hpp"
@@ -273,6 +274,31 @@ TEST_F(Recursion, OfCreate) {
   must_be_refused("create", "create asks for the manager of",
                   [](cai_error *error) { return allocate_and_release(CAI_KIND_DEFAULT, error); });
   EXPECT_EQ(curious_.calls["create"], 2);
+  ASSERT_EQ(cai_manager_choose(nullptr, nullptr), CAI_OK);
+  ASSERT_EQ(cai_manager_install(gpu0, manager_, nullptr), CAI_OK);
+}
+
+// Two threads make the device's manager at once. The one that comes second, or cannot make it, gets
+// the other's.
+TEST_F(Recursion, OfAnotherThreadIsNone) {
+  ASSERT_EQ(cai_manager_choose(Curious::name(), nullptr), CAI_OK);
+  Curious::chosen = &curious_;
+  for (const cai_status second : {CAI_OK, CAI_ERR_MEMORY}) {
+    ASSERT_EQ(cai_manager_install(gpu0, nullptr, nullptr), CAI_OK);
+    curious_.calls.clear();
+    Manager others;
+    bool is_second = false;
+    curious_.during["create"] = [&](cai_error *error) {
+      if (std::exchange(is_second, true)) return cai_status{CAI_OK};
+      std::thread([&] { others = manager_of(gpu0); }).join();
+      error->status = second;
+      return second;
+    };
+    const Manager mine = manager_of(gpu0);
+    EXPECT_NE(static_cast<cai_manager *>(mine), nullptr);
+    EXPECT_EQ(static_cast<cai_manager *>(mine), static_cast<cai_manager *>(others));
+    EXPECT_EQ(curious_.calls["create"], 2);
+  }
   ASSERT_EQ(cai_manager_choose(nullptr, nullptr), CAI_OK);
   ASSERT_EQ(cai_manager_install(gpu0, manager_, nullptr), CAI_OK);
 }
