@@ -53,7 +53,8 @@ static cai_status memalloc(void *self, uint64_t size, uint64_t align, uint32_t k
   return status;
 }
 
-/* The upstream manager knows by the block's cookie what kind it gave. */
+/* memfree gets no kind: DEFAULT stands for all kinds of memalloc. The block has the upstream
+ * manager's cookie, unchanged. */
 static cai_status memfree(void *self, const cai_block *block, uint64_t stream, cai_error *error) {
   counting *me = self;
   cai_status status = cai_manager_free(me->upstream, block, CAI_KIND_DEFAULT, stream, error);

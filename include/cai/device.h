@@ -233,8 +233,10 @@ enum {
  * the managers of the device, and drops the calling thread's current streams of it. Callbacks run
  * in the order in which they were added, with no lock held.
  *
- * @param flags  CAI_RESET_*. After #CAI_RESET_CONTEXT, using memory, streams and events of the
- *               device that are still referenced returns #CAI_ERR_STATE; releasing them is safe.
+ * @param flags  CAI_RESET_*. With #CAI_RESET_CONTEXT no other thread may be in a call that uses the
+ *               device, of libcai or of the driver, until this one returns. After it, using
+ *               memory, streams and events of the device that are still referenced returns
+ *               #CAI_ERR_STATE; releasing them is safe.
  *               The context stays current wherever it was, and the next function that works on the
  *               device creates it again
  * @return as cai_device_synchronize(), after which nothing but synchronising has happened;

@@ -81,7 +81,8 @@ typedef struct cai_block {
   uint64_t data;   /**< address for kernels; on the CPU, for the host */
   uint64_t host;   /**< address for the host; 0 if the host must not use it */
   uint64_t size;   /**< bytes, at least the requested size */
-  uint64_t cookie; /**< reserved for the manager */
+  uint64_t cookie; /**< reserved for the manager; one that hands on its upstream manager's blocks
+                        must free them with the upstream's cookie unchanged */
 } cai_block;
 
 /** Flags of host memory. Since 0.1. */
@@ -124,13 +125,19 @@ enum { CAI_MANAGER_VERSION = 1 };
  * the upstream manager, if there is one, else the default that is documented at the function. It
  * grows at the tail; a table of a newer version is refused.
  *
- * All functions except create and destroy may be called from any thread, and by several threads at
- * a time. libcai calls them with the GPU's primary context current, and with no lock of libcai
- * held. They may call libcai, but recursion into the manager itself must end: libcai returns
- * #CAI_ERR_STATE to a function that has called itself eight times on the thread, to an `initialize`
- * that allocates from its own manager, and to a `create` that asks for the device's manager while
- * that manager is being made. They must not throw, and must not write outputs on failure. A
- * `stream` is 1, 2 or a CUstream; 0 for the CPU. Since 0.1. */
+ * All functions may be called from any thread, and by several threads at a time; create and destroy
+ * only for different managers. If several threads need a device's manager first at the same time,
+ * each may create one; one stays, and the others are destroyed. libcai calls the functions with the
+ * GPU's primary context current, and with no lock of libcai held. They may call libcai, but
+ * recursion into the manager itself must end: libcai returns #CAI_ERR_STATE to a function that has
+ * called itself eight times on the thread, to an `initialize` that allocates from its own manager,
+ * and to a `create` that asks for the device's manager while that manager is being made. They must
+ * not throw, and must not write outputs on failure.
+ *
+ * A `stream` is 1, 2 or a CUstream; 0 for the CPU. It is valid until the call returns: then it may
+ * be destroyed, and another stream may get its value, which no function tells the manager. To
+ * allocate a freed block again, the manager must record an event on the stream before memfree
+ * returns, and make the stream of the next memalloc wait for it. Since 0.1. */
 typedef struct cai_manager_table {
   uint32_t struct_size; /**< sizeof(cai_manager_table) */
   uint32_t version;     /**< #CAI_MANAGER_VERSION */
@@ -233,9 +240,10 @@ cai_status cai_manager_register(const char *name, const cai_manager_table *table
  * - "tracking": lists what is allocated, see cai_manager_outstanding();
  * - "retrying": calls a function when memory is short, see #cai_retry_params.
  *
- * @param name      one of these, a name of cai_manager_register(), or "/path/lib.so" or
- *                  "/path/lib.so:symbol": a library that exports a #cai_manager_table under that
- *                  symbol (default cai_manager_table_export), and is never unloaded
+ * @param name      one of these, or a name of cai_manager_register(). A text with a slash is the
+ *                  path of a library, as dlopen() takes it: "/path/lib.so" or "./lib.so:symbol". It
+ *                  exports a #cai_manager_table under that symbol (default
+ *                  cai_manager_table_export), and is never unloaded
  * @param params    the manager's params; may be NULL where the manager says so
  * @param device    the GPU, or the CPU
  * @param upstream  the manager to wrap; the function adds a reference to it. NULL for a manager
@@ -262,10 +270,10 @@ const char *cai_manager_name(const cai_manager *manager);
 /** Returns the manager's device. Since 0.1. */
 cai_device cai_manager_device(const cai_manager *manager);
 
-/** Returns a device's manager. libcai creates it on first need: by the name passed to
- * cai_manager_choose(), else by the environment variable CAI_MEMORY_MANAGER (a name or path as for
- * cai_manager_create()), else "default". The CPU's is always "host". After #CAI_RESET_CONTEXT it is
- * created again.
+/** Returns a device's manager. Unless one was installed, libcai creates it on first need: the CPU's
+ * is "host"; a GPU's goes by the name passed to cai_manager_choose(), else by the environment
+ * variable CAI_MEMORY_MANAGER (a name or path as for cai_manager_create()), else it is "default".
+ * After #CAI_RESET_CONTEXT it is created again, also where one was installed.
  *
  * @param out  the manager, with a new reference
  * @return as cai_manager_create(); for an invalid CAI_MEMORY_MANAGER each call fails, and the
@@ -313,7 +321,8 @@ cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align
 
 /** Frees a block of cai_manager_alloc().
  *
- * @param kind    as for the allocation
+ * @param kind    as for the allocation; within memfree, which gets no kind, DEFAULT stands for all
+ *                kinds of memalloc: libcai has looked for captures already
  * @param stream  the free happens in the order of this stream
  * @return #CAI_OK, also for a block of zeros, and, without doing anything, after a reset with
  *         #CAI_RESET_CONTEXT and once the driver is unloaded; #CAI_ERR_VALUE for an invalid kind or
@@ -834,7 +843,8 @@ typedef struct cai_usage {
   uint32_t deferred;      /**< calls of cai_pending_defer() that have not ended */
   uint64_t bytes;         /**< bytes of allocated #cai_memory, without the memory that a manager
                                allocates inside of its own functions; pinned and managed memory of a
-                               GPU counts for the CPU, too */
+                               GPU counts for the CPU, too. Memory counts until its last release or
+                               cai_memory_free(), even if its free is deferred then */
   uint64_t count;         /**< allocations of these bytes */
   uint64_t pending_bytes; /**< bytes of pending frees */
   uint64_t pending_count; /**< pending frees, and streams and events to be destroyed */
@@ -869,9 +879,11 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
  * cai_memory_alloc() does; it waits for the work that uses that memory, as cai_memory_alloc() does
  * not.
  *
- * @return #CAI_OK; the first failure, retried frees included (the others are freed all the same);
- *         #CAI_ERR_CAPTURE while libcai sees a capture, and then nothing is freed; the rest as
- *         cai_device_set_current().
+ * @return #CAI_OK; the first failure of a free, retried frees included (the others are freed all
+ *         the same); #CAI_ERR_CAPTURE while libcai sees a capture, and then nothing that is pending
+ *         is freed; the rest as cai_device_set_current(). A retried free that cannot run yet is no
+ *         failure: it stays deferred, and what hinders it, unless that is a capture, goes to
+ *         cai_on_failure().
  * Since 0.1. */
 cai_status cai_pending_flush(cai_device device, cai_error *error);
 

@@ -172,6 +172,20 @@ TEST_F(FailingEnds, OfWhatIsTriedAgain) {
   }
 }
 
+// It is still not the time: the flush has not failed, and the memory stays allocated.
+TEST_F(FailingEnds, OfWhatIsPreventedAgain) {
+  OwnMemory memory = pinned(stream);
+  pinning.answers = {CAI_ERR_CAPTURE, CAI_ERR_CAPTURE};
+  memory.reset();
+  cai_error error{};
+  EXPECT_EQ(cai_pending_flush(gpu0, &error), CAI_OK);
+  EXPECT_EQ(pinning.frees, 2);
+  EXPECT_EQ(pinning.out, 1);
+  EXPECT_EQ(cai_pending_flush(gpu0, &error), CAI_OK);
+  EXPECT_EQ(pinning.out, 0);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
 // An allocation retries them, and its caller is not the one to be told.
 TEST_F(FailingEnds, OfWhatIsTriedAgainInPassing) {
   OwnMemory memory = pinned(stream);

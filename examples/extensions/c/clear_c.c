@@ -25,8 +25,7 @@ static int64_t bytes_of(const cai_array *array) {
   int has_gaps = 0; /* the strides of an array without elements do not matter */
   for (int32_t i = array->ndim; i-- > 0; bytes *= array->shape[i])
     has_gaps |= array->shape[i] != 1 && array->strides[i] != bytes;
-  if (has_gaps && bytes > 0)
-    return raise_error(PyExc_ValueError, "the array is not C-contiguous");
+  if (has_gaps && bytes > 0) return raise_error(PyExc_ValueError, "the array is not C-contiguous");
   return bytes;
 }
 

@@ -2047,11 +2047,12 @@ functions! {
     /// (for arrays that still have references, call [`cai_owner_pending()`] with 2). A use that was not
     /// drained is dropped once a context with the same handle is met, and then the producer's code runs;
     /// until then it stays deferred. If the driver does not report whether a use is complete, the use is
-    /// kept, unless its context was destroyed or has failed for good. Where the driver recorded no
-    /// event, as at a last release, the host must wait for the context; if the context is not known
-    /// either, it waits for each context that the function is called for. Like `cai_device_synchronize()`,
-    /// that is allowed only outside of captures, on other threads too. Memory whose free a capture has
-    /// put off is no array: `cai_pending_flush()` frees it.
+    /// kept, unless its context was destroyed or has failed for good. Where no event could be recorded
+    /// (for a use that was abandoned, or at a last release, in a capture or because the driver failed),
+    /// the host must wait for the context; if the context is not known either, it waits for each context
+    /// that the function is called for. Like `cai_device_synchronize()`, that is allowed only outside of
+    /// captures, on other threads too. Memory whose free a capture has put off is no array:
+    /// `cai_pending_flush()` frees it.
     ///
     /// # Arguments
     ///

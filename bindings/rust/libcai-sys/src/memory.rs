@@ -264,7 +264,8 @@ pub struct cai_block {
     pub host: u64,
     /// bytes, at least the requested size
     pub size: u64,
-    /// reserved for the manager
+    /// reserved for the manager; one that hands on its upstream manager's blocks
+    /// must free them with the upstream's cookie unchanged
     pub cookie: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -358,13 +359,19 @@ pub const CAI_MANAGER_VERSION: u32 = 1;
 /// the upstream manager, if there is one, else the default that is documented at the function. It
 /// grows at the tail; a table of a newer version is refused.
 ///
-/// All functions except create and destroy may be called from any thread, and by several threads at
-/// a time. libcai calls them with the GPU's primary context current, and with no lock of libcai
-/// held. They may call libcai, but recursion into the manager itself must end: libcai returns
-/// [`CAI_ERR_STATE`] to a function that has called itself eight times on the thread, to an `initialize`
-/// that allocates from its own manager, and to a `create` that asks for the device's manager while
-/// that manager is being made. They must not throw, and must not write outputs on failure. A
-/// `stream` is 1, 2 or a CUstream; 0 for the CPU. Since 0.1.
+/// All functions may be called from any thread, and by several threads at a time; create and destroy
+/// only for different managers. If several threads need a device's manager first at the same time,
+/// each may create one; one stays, and the others are destroyed. libcai calls the functions with the
+/// GPU's primary context current, and with no lock of libcai held. They may call libcai, but
+/// recursion into the manager itself must end: libcai returns [`CAI_ERR_STATE`] to a function that has
+/// called itself eight times on the thread, to an `initialize` that allocates from its own manager,
+/// and to a `create` that asks for the device's manager while that manager is being made. They must
+/// not throw, and must not write outputs on failure.
+///
+/// A `stream` is 1, 2 or a CUstream; 0 for the CPU. It is valid until the call returns: then it may
+/// be destroyed, and another stream may get its value, which no function tells the manager. To
+/// allocate a freed block again, the manager must record an event on the stream before memfree
+/// returns, and make the stream of the next memalloc wait for it. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_manager_table {
@@ -487,7 +494,7 @@ pub struct cai_manager_table {
         ) -> cai_status,
     >,
     /// Undoes mempin at once, even if that waits for the device: other code may pin the memory again,
-    /// or free it. NULL if and only if mempin is.
+    /// or free it. If it fails, libcai never frees the host memory. NULL if and only if mempin is.
     pub memunpin: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1023,7 +1030,8 @@ pub struct cai_usage {
     pub deferred: u32,
     /// bytes of allocated [`cai_memory`], without the memory that a manager
     /// allocates inside of its own functions; pinned and managed memory of a
-    /// GPU counts for the CPU, too
+    /// GPU counts for the CPU, too. Memory counts until its last release or
+    /// [`cai_memory_free()`], even if its free is deferred then
     pub bytes: u64,
     /// allocations of these bytes
     pub count: u64,
@@ -1307,8 +1315,10 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `flags`: `CAI_RESET_*`. After [`CAI_RESET_CONTEXT`], using memory, streams and events of the
-    ///   device that are still referenced returns [`CAI_ERR_STATE`]; releasing them is safe.
+    /// - `flags`: `CAI_RESET_*`. With [`CAI_RESET_CONTEXT`] no other thread may be in a call that uses the
+    ///   device, of libcai or of the driver, until this one returns. After it, using
+    ///   memory, streams and events of the device that are still referenced returns
+    ///   [`CAI_ERR_STATE`]; releasing them is safe.
     ///   The context stays current wherever it was, and the next function that works on the
     ///   device creates it again
     ///
@@ -1777,9 +1787,10 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `name`: one of these, a name of [`cai_manager_register()`], or "/path/lib.so" or
-    ///   "/path/lib.so:symbol": a library that exports a [`cai_manager_table`] under that
-    ///   symbol (default `cai_manager_table_export`), and is never unloaded
+    /// - `name`: one of these, or a name of [`cai_manager_register()`]. A text with a slash is the
+    ///   path of a library, as dlopen() takes it: "/path/lib.so" or "./lib.so:symbol". It
+    ///   exports a [`cai_manager_table`] under that symbol (default
+    ///   `cai_manager_table_export`), and is never unloaded
     /// - `params`: the manager's params; may be NULL where the manager says so
     /// - `device`: the GPU, or the CPU
     /// - `upstream`: the manager to wrap; the function adds a reference to it. NULL for a manager
@@ -1811,10 +1822,10 @@ functions! {
     pub fn cai_manager_name(manager: *const cai_manager) -> *const ::core::ffi::c_char;
     /// Returns the manager's device. Since 0.1.
     pub fn cai_manager_device(manager: *const cai_manager) -> cai_device;
-    /// Returns a device's manager. libcai creates it on first need: by the name passed to
-    /// [`cai_manager_choose()`], else by the environment variable `CAI_MEMORY_MANAGER` (a name or path as for
-    /// [`cai_manager_create()`]), else "default". The CPU's is always "host". After [`CAI_RESET_CONTEXT`] it is
-    /// created again.
+    /// Returns a device's manager. Unless one was installed, libcai creates it on first need: the CPU's
+    /// is "host"; a GPU's goes by the name passed to [`cai_manager_choose()`], else by the environment
+    /// variable `CAI_MEMORY_MANAGER` (a name or path as for [`cai_manager_create()`]), else it is "default".
+    /// After [`CAI_RESET_CONTEXT`] it is created again, also where one was installed.
     ///
     /// # Arguments
     ///
@@ -1901,7 +1912,8 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `kind`: as for the allocation
+    /// - `kind`: as for the allocation; within memfree, which gets no kind, DEFAULT stands for all
+    ///   kinds of memalloc: libcai has looked for captures already
     /// - `stream`: the free happens in the order of this stream
     ///
     /// # Returns
@@ -2019,7 +2031,8 @@ functions! {
     /// - `host`: `size` bytes
     /// - `kind`: PINNED or MAPPED
     /// - `flags`: `CAI_HOST_*`
-    /// - `release`: frees the host memory after it was unpinned; may be NULL
+    /// - `release`: frees the host memory after it was unpinned; may be NULL. If unpinning fails, it
+    ///   is never called: a GPU may still use the memory
     /// - `context`: for release; on failure it is the caller's
     ///
     /// # Returns
@@ -2497,9 +2510,11 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; the first failure, retried frees included (the others are freed all the same);
-    /// [`CAI_ERR_CAPTURE`] while libcai sees a capture, and then nothing is freed; the rest as
-    /// [`cai_device_set_current()`].
+    /// [`CAI_OK`]; the first failure of a free, retried frees included (the others are freed all
+    /// the same); [`CAI_ERR_CAPTURE`] while libcai sees a capture, and then nothing that is pending
+    /// is freed; the rest as [`cai_device_set_current()`]. A retried free that cannot run yet is no
+    /// failure: it stays deferred, and what hinders it, unless that is a capture, goes to
+    /// [`cai_on_failure()`].
     ///
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
