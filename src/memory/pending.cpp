@@ -106,7 +106,11 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
     device::require_slot(device);
     driver::Faults failed;
     memory::retry_ends(INT_MAX, true, &failed);
-    device::flush_pending(device, failed);
+    try {
+      device::flush_pending(device, failed);
+    } catch (const Failure &failure) {
+      failed.note(failure.error());
+    }
     failed.raise();
   });
 }

@@ -186,6 +186,21 @@ TEST_F(FailingEnds, OfWhatIsPreventedAgain) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
+// The caller that flushes is told, even if a capture then keeps it from what is pending.
+TEST_F(FailingEnds, OfWhatIsTriedAgainBesideACapture) {
+  ASSERT_OK(cai_stream_set_current(other, error));
+  OwnMemory memory = pinned(stream), pending = allocate(gpu0, CAI_KIND_DEFAULT, size, other);
+  pinning.answers = {CAI_ERR_CAPTURE, CAI_ERR_STATE};
+  memory.reset();
+  pending.reset();
+  begin_capture(other);
+  cai_error problem{};
+  EXPECT_EQ(cai_pending_flush(gpu0, &problem), CAI_ERR_STATE) << problem.message;
+  end_capture(other);
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(pinning.out, 0);
+}
+
 // An allocation retries them, and its caller is not the one to be told.
 TEST_F(FailingEnds, OfWhatIsTriedAgainInPassing) {
   OwnMemory memory = pinned(stream);
