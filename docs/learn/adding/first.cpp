@@ -44,10 +44,8 @@ static nb::object add(nb::object a, nb::object b, nb::object out, nb::object str
   if (count_of(*y) != count || count_of(*sum) != count) throw nb::value_error("sizes differ");
   if (count == 0) return out;
 
-  std::uint64_t number;  // of the caller's stream, a CUstream or an object that has one
-  const int failed = stream.is_none() ? cai_py->current_stream(&*x, &number)
-                                      : cai_py->stream(stream.ptr(), &number);
-  if (failed < 0) throw nb::python_error();
+  std::uint64_t number = 1;  // of the caller's stream; of CUDA's default stream for None
+  if (!stream.is_none() && cai_py->stream(stream.ptr(), &number) < 0) throw nb::python_error();
   launch_add(x->data, y->data, sum->data, count, number);
   return out;
 }
