@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "adaptors/calls.hpp"
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 
 namespace cai::adaptors {
@@ -48,7 +49,7 @@ class Table {
 
  private:
   struct alignas(64) Part {
-    std::mutex mutex;
+    GlobalLock mutex;
     std::unordered_map<std::uint64_t, Held<cai_memory>> blocks;
   };
 

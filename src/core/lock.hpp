@@ -13,6 +13,10 @@ class Lock {
     // From here on a thread may sleep. The state must say so until no thread can.
     while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
   }
+  bool try_lock() noexcept {
+    int was = open;
+    return state_.compare_exchange_strong(was, held, std::memory_order_acquire);
+  }
   void unlock() noexcept {
     if (state_.exchange(open, std::memory_order_release) == awaited) state_.notify_one();
   }

@@ -17,6 +17,7 @@
 
 #include "cai/memory.h"
 #include "core/error.hpp"
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/current.hpp"
@@ -128,7 +129,7 @@ struct List {
 };
 
 struct Slot {
-  std::mutex mutex;  // guards only the fields
+  GlobalLock mutex;  // guards only the fields
   List objects;      // streams and events, which are destroyed without a wait
   List frees;        // frees: the driver waits for the device before it frees memory
   uint64_t bytes = 0;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
@@ -23,7 +24,7 @@ struct Callback {
 
 // In the order in which they were added.
 struct Callbacks {
-  std::mutex mutex;
+  GlobalLock mutex;
   std::vector<Callback> all;
 
   auto find(const Callback &callback) { return std::find(all.begin(), all.end(), callback); }

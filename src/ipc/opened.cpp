@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ipc/opened.hpp"
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 
 // The lock guards only the list. Managers are called without it.
 struct AllOpened {
-  std::mutex mutex;
+  GlobalLock mutex;
   std::vector<Opened *> all;
 
   static AllOpened &get() { return immortal<AllOpened>(); }

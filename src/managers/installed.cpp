@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/error.hpp"
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "device/slots.hpp"
 #include "managers/kinds.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 // The locks guard only the pointers.
 struct Chosen {
-  std::mutex mutex;
+  GlobalLock mutex;
   std::array<Manager *, device::most_devices> gpus{};
   Manager *cpu = nullptr;
   const cai_manager_table *table = nullptr;  // set by cai_manager_choose()

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/error.hpp"
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/pending.hpp"
@@ -40,7 +41,7 @@ void managers::require_an_end(const void *manager, const char *name, const char 
 
 // All managers that have references, so that a reset finds them.
 struct AllManagers {
-  std::mutex mutex;
+  GlobalLock mutex;
   cai_manager *first = nullptr;
 
   AllManagers() noexcept { device::reset_steps.managers = reset_all; }

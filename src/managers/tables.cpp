@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "core/sizes.hpp"
 #include "managers/builtin.hpp"
@@ -24,7 +25,7 @@ constexpr const cai_manager_table *built_in[] = {
     &statistics_table, &limiting_table, &logging_table, &tracking_table, &retrying_table};
 
 struct Registered {
-  std::mutex mutex;
+  GlobalLock mutex;
   std::map<std::string, const cai_manager_table *> tables;
 
   static Registered &get() { return immortal<Registered>(); }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/global_lock.hpp"
 #include "core/report.hpp"
 #include "managers/builtin.hpp"
 #include "managers/caller.hpp"
@@ -121,7 +122,7 @@ class Tracking : public Wrapper<Tracking> {
 
   const cai_track_params params_;
   const Clock clock_;
-  mutable std::mutex mutex_;                      // guards the next two
+  mutable GlobalLock mutex_;                      // guards the next two
   std::unordered_map<uint64_t, Allocation> out_;  // by address
   uint64_t next_ = 0;
 };

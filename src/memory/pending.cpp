@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "device/pending.hpp"
 #include "device/slots.hpp"
@@ -23,7 +24,7 @@ struct Told {
 
 // The open deferrals of a device, and the managers that were told of them.
 struct Deferrals {
-  std::mutex mutex;  // guards only the fields
+  GlobalLock mutex;  // guards only the fields
   uint32_t open = 0;
   std::vector<Told> told;
 };

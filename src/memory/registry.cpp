@@ -5,8 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
-#include "core/lock.hpp"
 #include "memory/memory.hpp"
 #include "memory/ordered_map.hpp"
 
@@ -21,7 +21,7 @@ struct Interval {
 // Live memory does not overlap, so only the memory that begins last before an address can contain
 // it.
 struct alignas(64) Shard {
-  Lock lock;
+  GlobalLock lock;
   std::atomic<bool> empty{true};  // for look-ups without the lock
   OrderedMap<uint64_t, Interval> intervals;
 
@@ -52,7 +52,7 @@ struct Registry {
   Granules<18, 8> small;
   Granules<26, 6> large;
   Shard rest;
-  Lock lock;  // guards the next
+  GlobalLock lock;  // guards the next
   cai_memory *unaddressed = nullptr;
 
   Shard &of(uint64_t address, uint64_t size) noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
 #include "order/above.hpp"
@@ -76,7 +77,7 @@ struct Listed {
 constexpr std::size_t captures_most = 64;
 
 struct Lists {
-  std::mutex mutex;
+  GlobalLock mutex;
   std::vector<Listed> listed;
   std::vector<Listed> others;           // arrays that were used in captures, or by the host
   std::vector<Listed> left;             // uses in captures of owners that have ended

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/event.hpp"
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 
 #include <map>
@@ -48,7 +49,7 @@ struct Common {
   struct OfContext {
     Stack idle, condemned;
   };
-  std::mutex mutex;
+  GlobalLock mutex;
   std::map<std::uint64_t, OfContext> contexts;  // by id
   std::atomic<std::size_t> condemned{0};
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 
 namespace cai::order {
@@ -32,7 +33,7 @@ struct Fork {
 constexpr std::size_t forks_most = 64;
 
 struct Forks {
-  std::mutex mutex;
+  GlobalLock mutex;
   std::vector<Fork> all;
 };
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "driver/pointer.hpp"
 #include "order/above.hpp"
@@ -20,7 +21,7 @@ constexpr int looked_at_in_passing = 64;
 
 // Uses of owners whose end is deferred, the oldest first. The lock is held for the list alone.
 struct Waiting {
-  std::mutex mutex;
+  GlobalLock mutex;
   Uses *first = nullptr;
   Uses *last = nullptr;
   std::atomic<int64_t> count{0};

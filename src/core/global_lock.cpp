@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/global_lock.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <ctime>
+#include <mutex>
+
+namespace cai {
+
+constinit Lock making_immortals;
+
+class AllGlobalLocks {
+ public:
+  static void add(GlobalLock &lock) noexcept {
+    const std::lock_guard guard(changing_);
+    lock.next_ = first_;
+    first_ = &lock;
+  }
+
+  static void remove(GlobalLock &lock) noexcept {
+    const std::lock_guard guard(changing_);
+    GlobalLock **link = &first_;
+    while (*link != &lock) link = &(*link)->next_;
+    *link = lock.next_;
+  }
+
+  // Threads take some of these locks while they hold another one, in orders that are not known here.
+  // So if one stays held, all are returned before the next attempt.
+  static void take() noexcept {
+    constexpr timespec a_moment{0, 50'000};
+    while (!try_take()) nanosleep(&a_moment, nullptr);
+  }
+
+  static void give_back() noexcept { unlock_before(nullptr); }
+
+ private:
+  static bool try_take() noexcept {
+    making_immortals.lock();
+    changing_.lock();
+    GlobalLock *next = first_;
+    while (next && try_take(*next)) next = next->next_;
+    if (next) unlock_before(next);
+    return !next;
+  }
+
+  // A holder needs only a few instructions, unless it waits for a lock that is taken already.
+  static bool try_take(GlobalLock &lock) noexcept {
+    constexpr int attempts = 100;
+    for (int i = 0; i < attempts; ++i) {
+      if (lock.try_lock()) return true;
+      sched_yield();
+    }
+    return false;
+  }
+
+  static void unlock_before(const GlobalLock *end) noexcept {
+    for (GlobalLock *each = first_; each != end;) {
+      GlobalLock *const next = each->next_;
+      each->unlock();
+      each = next;
+    }
+    changing_.unlock();
+    making_immortals.unlock();
+  }
+
+  static constinit inline Lock changing_;  // guards the list; taken last, but for making_immortals
+  static constinit inline GlobalLock *first_ = nullptr;
+};
+
+GlobalLock::GlobalLock() noexcept {
+  AllGlobalLocks::add(*this);
+}
+
+GlobalLock::~GlobalLock() {
+  AllGlobalLocks::remove(*this);
+}
+
+namespace {
+
+// As libcai is loaded: so the handlers of most other code run outside of these, and may call libcai.
+[[maybe_unused]] const int added = pthread_atfork(
+    AllGlobalLocks::take, AllGlobalLocks::give_back, AllGlobalLocks::give_back);
+
+}  // namespace
+}  // namespace cai
