@@ -6,8 +6,8 @@
 
 namespace cai {
 
-// fork() waits until no thread holds any of these. Otherwise a child would wait for a thread that it
-// does not have, and what that thread was changing would stay half changed. While one is held,
+// fork() waits until no thread holds any of these. Otherwise a child would wait for a thread that
+// it does not have, and what that thread was changing would stay half changed. While one is held,
 // neither the driver nor code outside libcai is called: forks would wait for it, and it may fork.
 class GlobalLock : public Lock {
  public:

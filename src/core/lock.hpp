@@ -17,6 +17,7 @@ class Lock {
     int was = open;
     return state_.compare_exchange_strong(was, held, std::memory_order_acquire);
   }
+  bool is_held() const noexcept { return state_.load(std::memory_order_relaxed) != open; }
   void unlock() noexcept {
     if (state_.exchange(open, std::memory_order_release) == awaited) state_.notify_one();
   }

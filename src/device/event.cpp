@@ -48,7 +48,10 @@ class CpuEvent final : public cai_event {
     return time.count();
   }
 
-  void retire() noexcept override { delete this; }
+  void retire() noexcept override {
+    if (process_ != forks()) return;  // a thread of the parent may have been recording it
+    delete this;
+  }
 
  private:
   std::shared_ptr<Mark> mark() {
@@ -58,6 +61,7 @@ class CpuEvent final : public cai_event {
 
   Lock lock_;
   std::shared_ptr<Mark> mark_;  // null: not recorded yet
+  const std::uint64_t process_ = forks();
 };
 
 cai_event &require_event(cai_event *event, const char *name = "event") {

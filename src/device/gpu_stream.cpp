@@ -14,7 +14,7 @@ namespace cai::device {
 namespace {
 
 // All GPU streams that have a handle. The lock is held during queries to the driver, so that no
-// stream is destroyed meanwhile.
+// stream is destroyed meanwhile. A forked child, which has no driver, never takes it.
 struct Known {
   std::mutex mutex;
   GpuStream *first = nullptr;

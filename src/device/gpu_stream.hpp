@@ -2,8 +2,8 @@
 // GPU streams: libcai's own, in the primary context, and foreign ones.
 #pragma once
 
+#include "core/fork.hpp"
 #include "device/failures.hpp"
-#include "device/fork.hpp"
 #include "device/primary.hpp"
 #include "device/stream.hpp"
 #include "order/edge.hpp"

@@ -46,14 +46,12 @@ Number number_of(const char *name, Number usual) {
 }
 
 struct Limits {
-  int64_t count;  // above this, frees what needs no wait
-  double ratio;   // of the device's memory: above this, frees all
+  // Above this, frees what needs no wait.
+  const int64_t count = number_of<int64_t>("CAI_MAX_PENDING_DEALLOCS_COUNT", 10);
+  // Of the device's memory: above this, frees all.
+  const double ratio = number_of<double>("CAI_MAX_PENDING_DEALLOCS_RATIO", 0.2);
 
-  static const Limits &get() {
-    static const Limits limits{number_of<int64_t>("CAI_MAX_PENDING_DEALLOCS_COUNT", 10),
-                               number_of<double>("CAI_MAX_PENDING_DEALLOCS_RATIO", 0.2)};
-    return limits;
-  }
+  static const Limits &get() { return immortal<Limits>(); }
 };
 
 // ---- What is pending on a device ----------------------------------------------------------------

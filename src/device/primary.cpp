@@ -12,7 +12,9 @@ namespace cai::device {
 namespace {
 
 struct Slot {
-  std::mutex mutex;  // held while the context is made or reset; only the driver is called meanwhile
+  // Held while the context is made or reset; only the driver is called meanwhile. A forked child,
+  // which has no driver, never takes it.
+  std::mutex mutex;
   std::atomic<driver::CUcontext> context{nullptr};
   std::atomic<driver::CUcontext> last{nullptr};  // the current or the former one
   std::atomic<std::uint64_t> epoch{1};

@@ -54,7 +54,7 @@ std::shared_ptr<Queue> Queue::start() {
 }
 
 void Queue::require_alive() const {
-  if (process_ != forks()) fail_in_child();
+  if (!is_alive()) fail_in_child();
 }
 
 std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
@@ -85,6 +85,7 @@ void Queue::wait_for(std::uint64_t number) {
   // What was queued after the work of this thread comes after it, and may be waiting for it.
   if (here) number = std::min(number, last_before(running));
   wait_until_done(number);
+  if (failures.any()) require_alive();  // the thread may have been noting one at the fork
   failures.raise();
 }
 

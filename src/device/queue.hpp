@@ -7,8 +7,8 @@
 #include <condition_variable>
 #include <memory>
 
+#include "core/fork.hpp"
 #include "device/failures.hpp"
-#include "device/fork.hpp"
 #include "order/host_uses.hpp"
 
 namespace cai::device {
@@ -31,7 +31,9 @@ class Queue final : public order::HostQueue {
   Queue(const Queue &) = delete;
   Queue &operator=(const Queue &) = delete;
 
-  // Throws CAI_ERR_STATE in a forked child, which has no such thread.
+  // Whether its thread is of this process, and not of one that this was forked from.
+  bool is_alive() const noexcept { return process_ == forks(); }
+  // Throws CAI_ERR_STATE if it is not.
   void require_alive() const;
 
   // Returns the task's number.

@@ -24,6 +24,7 @@ struct Loaded {
 
 // Neither a lock nor an initialiser: the first threads may load at once, and one result is used.
 constinit std::atomic<const Loaded *> loaded{nullptr};
+constinit std::atomic<bool> begun{false};  // a thread has begun to load
 
 class Loader {
  public:
@@ -134,12 +135,21 @@ class Loader {
 constinit Loaded forked{};
 
 void in_child() noexcept {
+  const Loaded *const found = loaded.load(std::memory_order_relaxed);
+  const bool is_none = found && found->error.status != CAI_OK;
+  if (!begun.load(std::memory_order_relaxed) || is_none) return;
+  fail(&forked.error, CAI_ERR_STATE, {},
+       "this process was forked from one that had used CUDA: start it anew (spawn)");
   loaded.store(&forked, std::memory_order_release);
 }
+
+// As libcai is loaded: a thread may fork while another one loads the driver.
+[[maybe_unused]] const int added = pthread_atfork(nullptr, nullptr, in_child);
 
 const Loaded &load_once() {
   if (const Loaded *found = loaded.load(std::memory_order_acquire)) return *found;
   auto mine = std::make_unique<Loaded>();
+  begun.store(true, std::memory_order_relaxed);
   try {
     Loader(*mine).load();
   } catch (const Failure &failure) {
@@ -147,11 +157,6 @@ const Loaded &load_once() {
   }
   const Loaded *theirs = nullptr;
   if (loaded.compare_exchange_strong(theirs, mine.get(), std::memory_order_acq_rel)) {
-    if (mine->error.status == CAI_OK) {
-      fail(&forked.error, CAI_ERR_STATE, {},
-           "this process was forked from one that had used CUDA: start it anew (spawn)");
-      pthread_atfork(nullptr, nullptr, in_child);
-    }
     return *mine.release();
   }
   return *theirs;

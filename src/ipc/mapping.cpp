@@ -32,7 +32,7 @@ struct Mapping {
 namespace {
 
 // The lock is held only during driver calls: no thread may open what another one is about to close,
-// or open it twice.
+// or open it twice. A forked child, which has no driver, never takes it.
 struct Mappings {
   std::mutex mutex;
   std::vector<Mapping *> all;

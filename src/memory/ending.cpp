@@ -343,6 +343,8 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept {
 }
 
 void end_life(cai_memory &memory) noexcept {
+  // A thread of the parent was changing it when this process was forked.
+  if (!memory.is_reachable() && memory.lock.is_held()) return;
   if (memory.lives.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &memory;
 }
 

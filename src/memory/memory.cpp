@@ -8,11 +8,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/fork.hpp"
 #include "core/report.hpp"
 #include "core/sizes.hpp"
 #include "device/cpu_stream.hpp"
 #include "device/current.hpp"
-#include "device/fork.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
 #include "device/reset.hpp"
@@ -25,7 +25,7 @@
 using namespace cai;
 
 cai_memory::cai_memory(cai_device device, std::uint32_t kind)
-    : cai_owner(keeping_owner(retain_owner, release_owner)), process(device::forks()) {
+    : cai_owner(keeping_owner(retain_owner, release_owner)), process(forks()) {
   facts.device = device;
   facts.kind = kind;
   facts.rows = facts.depth = 1;
@@ -60,7 +60,7 @@ bool cai_memory::has_lost_context() const noexcept {
 }
 
 bool cai_memory::is_reachable() const noexcept {
-  return process == device::forks();
+  return process == forks();
 }
 
 namespace cai::memory {
@@ -141,8 +141,8 @@ void note_device(cai_memory &memory) {
 
 void note_epoch(cai_memory &memory, cai_device device) {
   if (device::is_cpu(device)) return;
+  driver::Session session;  // first: a forked child has none, and need not wait for the next
   [[maybe_unused]] static const bool is_told = (tell_rooms_below(), true);
-  driver::Session session;
   memory.epoch = device::primary(session, device.id).epoch;
   memory.epoch_gpu = device.id;
   session.finish();

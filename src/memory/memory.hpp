@@ -65,7 +65,7 @@ struct cai_memory : cai_owner {
   const cai_array *found_by = nullptr;  // a view of the array; its keeper may end with it
   std::uint64_t begun_in = 0;           // the capture of its stream when the use of an array began
 
-  const std::uint64_t process;  // see device::forks()
+  const std::uint64_t process;  // see forks()
   bool entered = false;         // in the registry, by its address
   cai_memory **link = nullptr;  // the link to it in the registry's list of memory without address
   cai_memory *after = nullptr;  // the next one in that list

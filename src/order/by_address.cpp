@@ -210,7 +210,7 @@ void unlist(Uses &uses) noexcept {
   const std::lock_guard lock(all.mutex);
   const Listed *mine = find(all.listed, uses);
   if (!mine) mine = find(all.others, uses);
-  if (mine && mine->is_outlived && uses.any_captured())
+  if (mine && mine->is_outlived && uses.any_captured() && !uses.are_half_changed())
     static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
   std::erase_if(all.listed, is_mine);
   std::erase_if(all.others, is_mine);

@@ -46,6 +46,7 @@ class HostUses {
   // Whether any work is kept. An acquire load: a caller that reads false sees the effects of the
   // completed work.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
+  bool is_being_changed() const noexcept { return lock_.is_held(); }
 
  private:
   struct Slot {

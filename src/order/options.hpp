@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cai.h"
+#include "core/immortal.hpp"
 
 namespace cai::order {
 
@@ -32,8 +33,10 @@ struct Environment {
   bool distrust_none;  // CAI_NONE
 
   static const Environment &get() {
-    static const Environment environment = read();
-    return environment;
+    struct Read {
+      const Environment environment = read();
+    };
+    return immortal<Read>().environment;
   }
 
   // Whether uses are ordered, and the trace is off; false also before the first read.

@@ -317,6 +317,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     if (!in_capture && await_marked(marked)) end(owner);
     return;
   }
+  if (!uses) return end(owner);  // they were half changed, and nothing is pending in this process
   if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks(owner->freed_on);
   bool gone = false;

@@ -14,6 +14,7 @@ namespace {
 // New readers are counted in the current phase. The other phase has only those readers that a
 // thread waits for.
 struct Readers {
+  // A forked child, which has no driver, never takes these.
   std::mutex turn;  // to wait
   std::mutex mutex;
   std::condition_variable left;

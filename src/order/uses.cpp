@@ -71,6 +71,12 @@ Uses::~Uses() {
   leave_lists();
 }
 
+void Uses::drop(Uses *uses) noexcept {
+  if (!uses) return;
+  uses->leave_lists();
+  if (!uses->are_half_changed()) delete uses;
+}
+
 void Uses::leave_lists() noexcept {
   if (!listed) return;
   unlist(*this);
@@ -108,7 +114,9 @@ Uses &make_uses(cai_owner *owner) {
 std::unique_ptr<Uses> take_uses(cai_owner *owner) {
   if (word_of(owner) & 1) static_cast<void>(make_uses(owner));
   void *const uses = std::atomic_ref<void *>(owner->uses).exchange(nullptr);
-  return std::unique_ptr<Uses>(static_cast<Uses *>(uses));
+  std::unique_ptr<Uses> taken(static_cast<Uses *>(uses));
+  if (taken && taken->are_half_changed()) Uses::drop(taken.release());
+  return taken;
 }
 
 std::unique_ptr<Uses> take_kept(cai_owner *owner) {
@@ -119,7 +127,7 @@ std::unique_ptr<Uses> take_kept(cai_owner *owner) {
 }
 
 void drop_uses(cai_owner *owner) noexcept {
-  if (!(word_of(owner) & 1)) delete static_cast<Uses *>(owner->uses);
+  if (!(word_of(owner) & 1)) Uses::drop(static_cast<Uses *>(owner->uses));
   owner->uses = nullptr;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/few.hpp"
+#include "core/fork.hpp"
 #include "core/lock.hpp"
 #include "core/sizes.hpp"
 #include "order/event.hpp"
@@ -82,6 +83,14 @@ class Uses {
   Uses(const Uses &) = delete;
   Uses &operator=(const Uses &) = delete;
   ~Uses();
+
+  // Whether a thread was changing them when this process was forked, which has no such thread: they
+  // stay half changed, with their lock held.
+  bool are_half_changed() const noexcept {
+    return process_ != forks() && (lock_.is_held() || host.is_being_changed());
+  }
+  // Deletes them, unless they are half changed. They may be null.
+  static void drop(Uses *uses) noexcept;
 
   // Returns whether there are now so many that it pays to prune(). The event is of the user's
   // stream.
@@ -286,6 +295,8 @@ class Uses {
   std::atomic<bool> any_captured_{false};
   std::atomic<std::uint64_t> differ_{0};
   std::atomic<std::uint64_t> marked_handle_{0};  // the last marked handle
+
+  const std::uint64_t process_ = forks();
 };
 
 // Whether an owner keeps uses; keeps_here(): by libcai's functions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/global_lock.hpp"
+#include "core/fork.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -7,8 +7,11 @@
 #include <ctime>
 #include <mutex>
 
+#include "core/global_lock.hpp"
+
 namespace cai {
 
+constinit std::atomic<std::uint64_t> fork_count{0};
 constinit Lock making_immortals;
 
 class AllGlobalLocks {
@@ -26,14 +29,14 @@ class AllGlobalLocks {
     *link = lock.next_;
   }
 
-  // Threads take some of these locks while they hold another one, in orders that are not known here.
-  // So if one stays held, all are returned before the next attempt.
+  // Threads take some of these locks while they hold another one, in an order that is not known
+  // here. So if one stays held, all are returned before the next attempt.
   static void take() noexcept {
     constexpr timespec a_moment{0, 50'000};
     while (!try_take()) nanosleep(&a_moment, nullptr);
   }
 
-  static void give_back() noexcept { unlock_before(nullptr); }
+  static void give_back() noexcept { give_back_before(nullptr); }
 
  private:
   static bool try_take() noexcept {
@@ -41,11 +44,11 @@ class AllGlobalLocks {
     changing_.lock();
     GlobalLock *next = first_;
     while (next && try_take(*next)) next = next->next_;
-    if (next) unlock_before(next);
+    if (next) give_back_before(next);
     return !next;
   }
 
-  // A holder needs only a few instructions, unless it waits for a lock that is taken already.
+  // Whoever holds it needs a few instructions more, unless it waits for one that is taken already.
   static bool try_take(GlobalLock &lock) noexcept {
     constexpr int attempts = 100;
     for (int i = 0; i < attempts; ++i) {
@@ -55,17 +58,13 @@ class AllGlobalLocks {
     return false;
   }
 
-  static void unlock_before(const GlobalLock *end) noexcept {
-    for (GlobalLock *each = first_; each != end;) {
-      GlobalLock *const next = each->next_;
-      each->unlock();
-      each = next;
-    }
+  static void give_back_before(const GlobalLock *end) noexcept {
+    for (GlobalLock *each = first_; each != end; each = each->next_) each->unlock();
     changing_.unlock();
     making_immortals.unlock();
   }
 
-  static constinit inline Lock changing_;  // guards the list; taken last, but for making_immortals
+  static constinit inline Lock changing_;  // guards the list
   static constinit inline GlobalLock *first_ = nullptr;
 };
 
@@ -79,9 +78,14 @@ GlobalLock::~GlobalLock() {
 
 namespace {
 
-// As libcai is loaded: so the handlers of most other code run outside of these, and may call libcai.
-[[maybe_unused]] const int added = pthread_atfork(
-    AllGlobalLocks::take, AllGlobalLocks::give_back, AllGlobalLocks::give_back);
+void begin_in_child() noexcept {
+  fork_count.fetch_add(1, std::memory_order_relaxed);
+  AllGlobalLocks::give_back();
+}
+
+// As libcai is loaded. What is added later runs outside of these, and may call libcai.
+[[maybe_unused]] const int added =
+    pthread_atfork(AllGlobalLocks::take, AllGlobalLocks::give_back, begin_in_child);
 
 }  // namespace
 }  // namespace cai
