@@ -32,6 +32,9 @@
  *   function that needs the driver returns #CAI_ERR_STATE. In the child the last release of an
  *   array runs the producer's code at once, without deferring it. A release that was deferred
  *   before the fork never runs in the child.
+ * - Other threads may be inside libcai when a process forks: fork() waits for its locks. But an
+ *   array or another object that such a thread was using in a call may only be released in the
+ *   child.
  *
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can parse them unchanged; bindgen parses the whole file.

@@ -16,9 +16,12 @@
  * - Handles (`cai_stream *`, `cai_event *`) are reference-counted: a function that returns a handle
  *   gives the caller one reference, to be released with `_release`. Retain and release accept NULL,
  *   may run on any thread, and never fail.
- * - A process that has used a GPU and then forks must not use a GPU in the child: there the
- *   functions return #CAI_ERR_STATE, and releasing does nothing. The same holds in the child for
- *   CPU streams and events that were made before the fork.
+ * - A process that has used a GPU and then forks must not use a GPU in the child. There a call that
+ *   needs the driver returns #CAI_ERR_STATE, as does one that needs the thread of a CPU stream that
+ *   was made before the fork. A call that needs neither succeeds: cai_memory_usage() always does,
+ *   and cai_pending_flush() of a GPU where nothing is pending. Releasing a stream, an event or
+ *   memory that was made before the fork frees nothing.
+ * - The child may only release what another thread was using in a call at the moment of the fork.
  * - A failure that no call can return, in a release or in a callback, goes to the hook of
  *   cai_on_failure().
  */

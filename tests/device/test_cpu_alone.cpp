@@ -2,6 +2,8 @@
 // No driver, or one that libcai cannot use: there are no GPUs, and the CPU serves in full. Driver
 // and library path are the environment's.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -112,6 +114,21 @@ TEST(CpuAlone, StreamsAndEvents) {
     cai_stream_release(other);
     cai_stream_release(stream);
   }
+}
+
+// The parent had found no driver, so the child has no less than that.
+TEST(CpuAlone, AForkedChildIsToldTheSame) {
+  std::int32_t count = -1;
+  ASSERT_EQ(cai_device_count(CAI_DEVICE_CUDA, &count, nullptr), CAI_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool same = cai_device_count(CAI_DEVICE_CUDA, &count, nullptr) == CAI_OK && count == 0 &&
+                      cai_device_synchronize(gpu, nullptr) == CAI_ERR_DRIVER;
+    _exit(same ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
