@@ -30,13 +30,22 @@ class AllGlobalLocks {
   }
 
   // Threads take some of these locks while they hold another one, in an order that is not known
-  // here. So if one stays held, all are returned before the next attempt.
+  // here. So if one stays held, all are returned before the next attempt. A holder may be unable to
+  // go on: a signal's handler forks on its thread, or an allocator has taken its own locks for the
+  // fork. Then after a while the process forks all the same.
   static void take() noexcept {
+    constexpr int attempts = 10'000;
     constexpr timespec a_moment{0, 50'000};
-    while (!try_take()) nanosleep(&a_moment, nullptr);
+    for (int i = 0; i < attempts && !taken_; ++i) {
+      taken_ = try_take();
+      if (!taken_) nanosleep(&a_moment, nullptr);
+    }
   }
 
-  static void give_back() noexcept { give_back_before(nullptr); }
+  static void give_back() noexcept {
+    if (taken_) give_back_before(nullptr);
+    taken_ = false;
+  }
 
  private:
   static bool try_take() noexcept {
@@ -50,7 +59,7 @@ class AllGlobalLocks {
 
   // Whoever holds it needs a few instructions more, unless it waits for one that is taken already.
   static bool try_take(GlobalLock &lock) noexcept {
-    constexpr int attempts = 100;
+    constexpr int attempts = 10;
     for (int i = 0; i < attempts; ++i) {
       if (lock.try_lock()) return true;
       sched_yield();
@@ -64,7 +73,8 @@ class AllGlobalLocks {
     making_immortals.unlock();
   }
 
-  static constinit inline Lock changing_;  // guards the list
+  static constinit inline thread_local bool taken_ = false;  // by this thread, which forks
+  static constinit inline Lock changing_;                    // guards the list
   static constinit inline GlobalLock *first_ = nullptr;
 };
 
