@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/failures.hpp"
 
+#include <mutex>
 #include <utility>
 
 #include "core/error.hpp"
@@ -25,14 +26,14 @@ Failures::~Failures() {
 }
 
 void Failures::note(const cai_error &error) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (!first_) first_ = error;
   any_.store(true, std::memory_order_release);
 }
 
 std::optional<cai_error> Failures::take() noexcept {
   if (!any()) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   any_.store(false, std::memory_order_relaxed);
   return std::exchange(first_, std::nullopt);
 }

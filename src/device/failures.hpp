@@ -3,10 +3,10 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 
 #include "cai/device.h"
+#include "core/lock.hpp"
 
 namespace cai::device {
 
@@ -23,13 +23,14 @@ class Failures {
 
   void note(const cai_error &error) noexcept;
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
+  bool is_being_changed() const noexcept { return lock_.is_held(); }
   // The first failure since the last one was returned.
   std::optional<cai_error> take() noexcept;
   // Throws that failure.
   void raise();
 
  private:
-  std::mutex mutex_;
+  Lock lock_;
   std::optional<cai_error> first_;
   std::atomic<bool> any_{false};
 };

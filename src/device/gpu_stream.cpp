@@ -2,6 +2,7 @@
 #include "device/gpu_stream.hpp"
 
 #include <cinttypes>
+#include <mutex>
 
 #include "core/immortal.hpp"
 #include "core/report.hpp"

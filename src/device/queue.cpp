@@ -85,7 +85,8 @@ void Queue::wait_for(std::uint64_t number) {
   // What was queued after the work of this thread comes after it, and may be waiting for it.
   if (here) number = std::min(number, last_before(running));
   wait_until_done(number);
-  if (failures.any()) require_alive();  // the thread may have been noting one at the fork
+  // The thread of the parent was noting one at the fork.
+  if (!is_alive() && failures.is_being_changed()) fail_in_child();
   failures.raise();
 }
 

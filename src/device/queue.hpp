@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <memory>
+#include <mutex>
 
 #include "core/fork.hpp"
 #include "device/failures.hpp"
