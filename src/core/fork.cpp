@@ -57,7 +57,7 @@ class AllGlobalLocks {
     return !next;
   }
 
-  // Whoever holds it needs a few instructions more, unless it waits for one that is taken already.
+  // The holder needs a few instructions more, unless it waits for one that is taken already.
   static bool try_take(GlobalLock &lock) noexcept {
     constexpr int attempts = 10;
     for (int i = 0; i < attempts; ++i) {
