@@ -15,6 +15,9 @@
 #include "memories.hpp"
 #include "owned.hpp"
 
+// AddressSanitizer's allocator has locks of its own, for which no fork waits: the child may hang
+// there, with or without libcai.
+#ifndef __SANITIZE_ADDRESS__
 namespace test::forks_tests {
 namespace {
 
@@ -73,7 +76,7 @@ void in_child(Body &&body) {
     Checks check;
     body(check);
     const int status = check.passed() ? 0 : 1;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef __SANITIZE_THREAD__
     _exit(status);  // what only the other threads referred to looks like a leak
 #endif
     std::exit(status);
@@ -315,3 +318,4 @@ TEST_F(GpuForks, WhileAnArrayIsUsed) {
 
 }  // namespace
 }  // namespace test::forks_tests
+#endif
