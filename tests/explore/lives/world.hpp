@@ -289,7 +289,8 @@ class World {
   Sum sums_[2];                     // of the CPU, and of the GPU
   std::size_t installed_ = 0;       // of managers_, counted from 1; 0: the default one
   cai_stream *captured_ = nullptr;  // a GPU's
-  bool has_captured_ = false, may_fail_ = false;
+  bool has_captured_ = false;
+  std::atomic<bool> may_fail_{false};  // hear() runs on the threads of CPU streams, too
   unsigned deferred_ = 0;
   wide::Fault fault_;
   std::uint64_t races_ = 0;
