@@ -88,17 +88,6 @@ void in_child(Body &&body) {
 
 void on_reset(void *, cai_device) {}
 
-// Bytes of a thread's own, in an array that libcai knows by its address only.
-struct Bytes {
-  Owned make() {
-    Array array(reinterpret_cast<Address>(bytes), CAI_STREAM_NONE);
-    array.array.device_type = CAI_DEVICE_CPU;
-    array.array.device_id = 0;
-    return Owned(array.array);
-  }
-  unsigned char bytes[count] = {};
-};
-
 // All that needs neither a GPU nor a thread of the parent.
 void use_the_cpu(Checks &check, cai_manager *tracking) {
   cai_manager *manager = nullptr;
@@ -141,7 +130,7 @@ void use_the_cpu(Checks &check, cai_manager *tracking) {
   CHECK_STATUS(CAI_OK, cai_pending_flush(cpu, nullptr));
   CHECK_STATUS(CAI_OK, cai_device_on_reset(on_reset, &usage, nullptr));
   CHECK_STATUS(CAI_OK, cai_device_off_reset(on_reset, &usage, nullptr));
-  Bytes own;
+  HostBytes own;
   own.bytes[3] = seven;
   Owned foreign = own.make();
   item = 0;
@@ -222,7 +211,7 @@ TEST(HostForks, WhileFunctionsAreAddedForResets) {
 
 // libcai finds by address what work is pending on the bytes.
 TEST(HostForks, WhileStreamsWork) {
-  Bytes bytes[2];
+  HostBytes bytes[2];
   const OwnStream streams[] = {make_stream(cpu), make_stream(cpu)};
   fork_often([&](int thread, cai_manager *) {
     const Owned array = bytes[thread].make();

@@ -15,18 +15,6 @@ namespace {
 
 constexpr unsigned char seven = 7, eight = 8;
 
-// Bytes of an owner's that libcai knows by their array only.
-struct Bytes {
-  Bytes() { std::fill(std::begin(bytes), std::end(bytes), 0); }
-  Owned make() {
-    Array array(reinterpret_cast<Address>(bytes), CAI_STREAM_NONE);
-    array.array.device_type = CAI_DEVICE_CPU;
-    array.array.device_id = 0;
-    return Owned(array.array);
-  }
-  unsigned char bytes[count] = {};
-};
-
 cai_status write_dict(const cai_array *array, cai_error *error) {
   alignas(8) unsigned char storage[4096];
   cai_interface out;
@@ -127,7 +115,7 @@ TEST_P(NoReader, ACopyToAnOwnersArray) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, count);
   const OwnArray from = array_of(memory, {count});
   ASSERT_OK(cai_array_fill(from, &seven, nullptr, error));
-  Bytes target;
+  HostBytes target;
   const Owned x = target.make();
   Slow slow(true);
   ASSERT_OK(cai_array_copy(from, x, slow, error));
@@ -158,7 +146,7 @@ TEST(NoReaderOfAMaskedImport, ComesBeforeAFillOfItsMaskAlone) {
   for (const Reader &reader : readers) {
     if (is_of_elements(reader.name)) continue;
     SCOPED_TRACE(reader.name);
-    Bytes elements, mask;
+    HostBytes elements, mask;
     Array of_mask(reinterpret_cast<Address>(mask.bytes), CAI_STREAM_NONE);
     Array array(reinterpret_cast<Address>(elements.bytes), CAI_STREAM_NONE);
     for (Array *const part : {&array, &of_mask}) {
@@ -177,7 +165,7 @@ TEST(NoReaderOfAMaskedImport, ComesBeforeAFillOfItsMaskAlone) {
 }
 
 TEST_P(NoReaderOfAnImport, AFillOfAnotherOne) {
-  Bytes target;
+  HostBytes target;
   const Owned x = target.make(), other = target.make();
   x->owner->flags |= CAI_OWNER_IMPORTED;
   other->owner->flags |= CAI_OWNER_IMPORTED;
@@ -378,7 +366,7 @@ TEST(HostWork, EndsFreedMemoryWhileTheHostWaits) {
 
 // Whose owner keeps nothing here, and what nobody holds, is worked on before the call returns.
 TEST(HostWork, OnArraysOfStrangersIsDone) {
-  Bytes target;
+  HostBytes target;
   const Owned owned = target.make();
   cai_owner stranger = *owned->owner;
   stranger.struct_size = 24;

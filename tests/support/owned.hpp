@@ -90,6 +90,17 @@ class Owned {
   End end_;
 };
 
+// Bytes on the host that libcai knows by their array only.
+struct HostBytes {
+  Owned make() {
+    Array array(reinterpret_cast<Address>(bytes), CAI_STREAM_NONE);
+    array.array.device_type = CAI_DEVICE_CPU;
+    array.array.device_id = 0;
+    return Owned(array.array);
+  }
+  unsigned char bytes[count] = {};
+};
+
 // A view that cai_array_publish() or cai_array_publish_event() has made.
 class Published {
  public:
