@@ -10,19 +10,33 @@
 
 namespace cai {
 
+template <class T>
+class Immortal {
+ public:
+  static T &get() {
+    T *const there = made_.load(std::memory_order_acquire);
+    return there ? *there : make();
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] static T &make() {
+    const std::lock_guard lock(making_immortals);
+    T *there = made_.load(std::memory_order_relaxed);
+    if (!there) made_.store(there = ::new (storage_) T, std::memory_order_release);
+    return *there;
+  }
+
+  alignas(T) static inline std::byte storage_[sizeof(T)];
+  // Not a static object's own guard: a child may be forked while another thread holds that.
+  static inline constinit std::atomic<T *> made_{nullptr};
+};
+
 // The only object of a type. It is made at the first use, without the heap, so that this cannot
 // fail. It is never destroyed: other threads may use it until the process ends. Its constructor
 // must not use another one.
 template <class T>
 T &immortal() {
-  alignas(T) static std::byte storage[sizeof(T)];
-  // Not a static object's own guard: a child may be forked while another thread holds that.
-  static constinit std::atomic<T *> made{nullptr};
-  if (T *const there = made.load(std::memory_order_acquire)) return *there;
-  const std::lock_guard lock(making_immortals);
-  T *there = made.load(std::memory_order_relaxed);
-  if (!there) made.store(there = ::new (storage) T, std::memory_order_release);
-  return *there;
+  return Immortal<T>::get();
 }
 
 }  // namespace cai

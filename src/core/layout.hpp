@@ -26,19 +26,36 @@ struct Extent {
   }
 };
 
+// Whether the strides are C order's and there are elements, whose size fits: then `units` receives
+// it. Most arrays are like this, so it looks at all axes without branches, which takes the least
+// time.
+[[nodiscard]] inline bool has_c_order(int32_t ndim, const int64_t *shape, const int64_t *strides,
+                                      uint32_t itemsize, int64_t *units) noexcept {
+  int64_t product = itemsize, signs = 0, differences = 0;
+  bool overflows = false;
+#pragma GCC unroll 2
+  for (int64_t axis = ndim; axis != 0; --axis) {
+    signs |= shape[axis - 1];
+    differences |= strides[axis - 1] ^ product;
+    overflows |= !multiply(product, shape[axis - 1], &product);
+  }
+  *units = product;
+  return ((signs & INT64_MIN) | differences | overflows) == 0 && product != 0;
+}
+
 // Inline, because it runs for every array that is read or validated.
 [[nodiscard]] inline LayoutFault compute_extent(int32_t ndim, const int64_t *shape,
                                                 const int64_t *strides, uint32_t itemsize,
                                                 Extent *out) noexcept {
-  int64_t units = itemsize, lo = 0;
-  bool empty = false, strides_fit = true;
-  // As long as the order is C's, a product is enough.
-  int32_t left = ndim;
-  for (; left > 0 && strides[left - 1] == units && shape[left - 1] > 0; --left) {
-    if (!multiply(units, shape[left - 1], &units)) return LayoutFault::shape;
+  int64_t units;
+  if (has_c_order(ndim, shape, strides, itemsize, &units)) {
+    *out = {units, 0, units};
+    return LayoutFault::none;
   }
-  int64_t hi = units;
-  for (int32_t axis = 0; axis < left; ++axis) {
+  units = itemsize;
+  int64_t lo = 0, hi = units;
+  bool empty = false, strides_fit = true;
+  for (int32_t axis = 0; axis < ndim; ++axis) {
     const int64_t extent = shape[axis];
     if (extent > 1) {
       // NumPy refuses a shape whose nonzero extents overflow, even if another extent is 0. So do

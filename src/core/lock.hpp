@@ -9,9 +9,7 @@ namespace cai {
 class Lock {
  public:
   void lock() noexcept {
-    if (state_.exchange(held, std::memory_order_acquire) == open) return;
-    // From here on a thread may sleep. The state must say so until no thread can.
-    while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
+    if (state_.exchange(held, std::memory_order_acquire) != open) wait();
   }
   bool try_lock() noexcept {
     int was = open;
@@ -23,6 +21,11 @@ class Lock {
   }
 
  private:
+  // From here on a thread may sleep. The state must say so until no thread can.
+  [[gnu::noinline, gnu::cold]] void wait() noexcept {
+    while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
+  }
+
   enum : int { open, held, awaited };
   std::atomic<int> state_{open};
 };

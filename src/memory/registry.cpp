@@ -7,8 +7,8 @@
 
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
+#include "memory/descending_map.hpp"
 #include "memory/memory.hpp"
-#include "memory/ordered_map.hpp"
 
 namespace cai::memory {
 namespace {
@@ -23,7 +23,7 @@ struct Interval {
 struct alignas(64) Shard {
   GlobalLock lock;
   std::atomic<bool> empty{true};  // for look-ups without the lock
-  OrderedMap<uint64_t, Interval> intervals;
+  DescendingMap<uint64_t, Interval> intervals;
 
   void note_size() noexcept { empty.store(intervals.empty(), std::memory_order_relaxed); }
 };
@@ -69,9 +69,8 @@ Registry &registry() {
 cai_memory *look_up_in(Shard &shard, uint64_t address, uint64_t *offset) noexcept {
   if (shard.empty.load(std::memory_order_relaxed)) return nullptr;
   const std::lock_guard lock(shard.lock);
-  auto found = shard.intervals.upper_bound(address);
-  if (found == shard.intervals.begin()) return nullptr;
-  --found;
+  const auto found = shard.intervals.lower_bound(address);
+  if (found == shard.intervals.end()) return nullptr;
   const auto &[size, memory] = found->second;
   const uint64_t within = address - found->first;
   if (within >= size || !hold_if_held(*memory)) return nullptr;
@@ -117,10 +116,9 @@ void take_out_unaddressed(cai_memory &memory) noexcept {
 
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept {
   Registry &all = registry();
-  for (Shard *const shard : {&all.small.of(address), &all.large.of(address), &all.rest}) {
-    if (cai_memory *const found = look_up_in(*shard, address, offset)) return found;
-  }
-  return nullptr;
+  if (cai_memory *const found = look_up_in(all.small.of(address), address, offset)) return found;
+  if (cai_memory *const found = look_up_in(all.large.of(address), address, offset)) return found;
+  return look_up_in(all.rest, address, offset);
 }
 
 void take_out_if(bool (*gone)(cai_memory &memory) noexcept) noexcept {
