@@ -277,9 +277,7 @@ cai_status give_back(cai_memory &memory, Try which, cai_error *error) noexcept {
   if (memory.has_lost_context()) return give_back_now(memory, 0, error);
   if (memory.unused) return give_back_unused(memory, error);
   const bool has_order = memory.ordered && !has_ended(memory.free_stream);
-  if (has_order && (which == Try::first || is_in_order(memory))) {
-    return give_back_in_order(memory, error);
-  }
+  if (has_order && which == Try::first) return give_back_in_order(memory, error);
   return give_back_once_unused(memory, which, error);
 }
 

@@ -269,20 +269,22 @@ TEST_F(Captures, WrappedMemoryIsReleasedByAFlushAndBeforeAReset) {
 TEST_F(Captures, AFlushHarmsNoCaptureThatBeginsMeanwhile) {
   const OwnStream other = make_stream(gpu0);
   std::atomic<bool> is_over{false};
+  std::atomic<int> flushes{0};
   std::thread flushing([&] {
-    while (!is_over) {
+    for (; !is_over; ++flushes) {
       cai_error problem;
       const cai_status status = cai_pending_flush(gpu0, &problem);
       EXPECT_TRUE(status == CAI_OK || status == CAI_ERR_CAPTURE) << problem.message;
     }
   });
   for (int i = 0; i < 1000; ++i) {
-    OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64, stream);
+    OwnMemory memory = allocate(gpu0, i / 2 % 2 ? CAI_KIND_DEFAULT : CAI_KIND_ASYNC, 64, stream);
     if (i % 2) MUST(cai_memory_record(memory, other, nullptr));
     begin(stream);
     memory.reset();
     end(stream);
     begin(stream);
+    for (const int before = flushes; flushes < before + 2;) std::this_thread::yield();
     end(stream);
   }
   is_over = true;

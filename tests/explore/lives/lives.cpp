@@ -14,6 +14,7 @@
 //   lives random COUNT SEED   COUNT programs; one that is wrong is shrunk, and printed
 //   lives from FIRST LAST     those programs, by their own seeds
 //   lives replay PROGRAM      one, as it was printed; says what each step does
+//   lives beside ...          the same, with another thread that flushes, drains and finds memory
 //
 // A step is five numbers; what they mean depends on what there is by then, and one that means
 // nothing by then is left out. So every part of a program is a program.
@@ -83,6 +84,7 @@ Program program_of(const std::string &text) {
 
 // Runs this program again; a wait status.
 int run_again(std::vector<std::string> arguments) {
+  if (has_bystander) arguments.insert(arguments.begin() + 1, "beside");
   std::vector<char *> list;
   for (std::string &argument : arguments) list.push_back(argument.data());
   list.push_back(nullptr);
@@ -166,8 +168,10 @@ bool explore(std::uint64_t first, std::uint64_t last) {
   return true;
 }
 
-int main_of(const std::vector<std::string> &arguments) {
+int main_of(std::vector<std::string> arguments) {
   MUST(wide::cu().cuInit(0));
+  has_bystander = !arguments.empty() && arguments[0] == "beside";
+  if (has_bystander) arguments.erase(arguments.begin());
   const std::string what = arguments.empty() ? "" : arguments[0];
   if (what == "random" && arguments.size() == 3) {
     std::printf("1..1\n");
@@ -195,8 +199,9 @@ int main_of(const std::vector<std::string> &arguments) {
     if (speaks) std::printf("%s\n", wrong().empty() ? "right" : wrong().c_str());
     return !wrong().empty();
   }
-  std::fprintf(stderr,
-               "usage: lives random COUNT SEED | from FIRST LAST | show SEED | replay PROGRAM\n");
+  std::fprintf(
+      stderr,
+      "usage: lives [beside] random COUNT SEED | from FIRST LAST | show SEED | replay PROGRAM\n");
   return 2;
 }
 

@@ -582,7 +582,7 @@ void World::synchronize(const Step &step) {
 
 // The child releases all that it has: it must free none of it.
 void World::fork_here(const Step &step) {
-  if (step[1] % 16) return;
+  if (step[1] % (bystander_ ? 4 : 16)) return;
   std::fflush(nullptr);
   const pid_t child = fork();
   MUST_HOLD(child >= 0);
@@ -600,7 +600,9 @@ void World::fork_here(const Step &step) {
   if (status != 0) blame("a forked child says " + std::to_string(status));
 }
 
+// Not beside another thread, which might meet it.
 void World::fail(const Step &step) {
+  if (bystander_) return;
   constexpr unsigned functions = std::size(wide::kFailWords) - wide::kAllocations;
   sync_cpu();  // what is to be set is known as set
   wide::Failing failing;
@@ -636,7 +638,7 @@ const World::Party World::parties[] = {
     {"own", &World::own, true},
     {"own_on_gpu", &World::own_on_gpu},
     {"own_on_gpu", &World::own_on_gpu},
-    {"lose", &World::lose},
+    {"lose", &World::lose, false, true},
     {"import", &World::import, true},
     {"view", &World::view, true},
     {"retain", &World::retain, true},
@@ -672,7 +674,7 @@ const World::Party World::parties[] = {
     {"flush", &World::flush},
     {"trim", &World::trim},
     {"install", &World::install, true},
-    {"reset", &World::reset},
+    {"reset", &World::reset, false, true},
     {"find", &World::find, true},
     {"find", &World::find, true},
     {"share", &World::share},
@@ -693,7 +695,11 @@ void World::run(const Program &program) {
       std::fflush(stdout);  // it may be the last
     }
     if (!party.in_captures) end_capture();
-    (this->*party.act)(step);
+    {
+      const bool is_alone = party.alone || step[0] / std::size(parties) % 3;
+      const Bystander::Turn turn(is_alone ? nullptr : bystander_.get());
+      (this->*party.act)(step);
+    }
     check();
     if (!wrong().empty()) return;
   }

@@ -76,6 +76,7 @@ World::World() {
     add_manager(cpu, way);
   }
   make_gpu();
+  if (has_bystander) bystander_ = std::make_unique<Bystander>();
 }
 
 void World::make_gpu() {
@@ -157,9 +158,8 @@ void World::end_capture() {
   if (!captured_) return;
   wide::Handle graph = nullptr;
   const auto stream = static_cast<std::uintptr_t>(cai_stream_value(captured_));
-  const bool is_whole =
-      wide::cu().cuStreamEndCapture(reinterpret_cast<wide::Handle>(stream), &graph) == 0;
-  if (!is_whole) blame("a capture has come to harm");
+  const int result = wide::cu().cuStreamEndCapture(reinterpret_cast<wide::Handle>(stream), &graph);
+  if (result != 0) blame("a capture has come to harm: " + std::to_string(result));
   if (graph) MUST(wide::cu().cuGraphDestroy(graph));
   captured_ = nullptr;
 }
@@ -202,6 +202,7 @@ void World::add(cai_memory *handle, Memory made) {
   made.handle = handle;
   memories_.push_back(std::make_shared<Memory>(std::move(made)));
   count(*memories_.back(), 1);
+  if (bystander_) bystander_->show(info_of(handle).data);
 }
 
 Owner &World::new_owner(unsigned size, unsigned value) {
@@ -310,6 +311,7 @@ cai_status World::flush_all(cai_error *error) const {
 }
 
 void World::close() {
+  bystander_.reset();
   end_capture();
   fault_.forget();
   while (!arrays_.empty()) end_array(arrays_.size() - 1);

@@ -16,6 +16,7 @@
 
 #include "../wide/driver.hpp"
 #include "../wide/fault.hpp"
+#include "bystander.hpp"
 #include "managers.hpp"
 
 namespace lives {
@@ -32,6 +33,7 @@ inline constexpr std::uint64_t limit = 400;
 inline constexpr int unknown = -1;
 inline constexpr std::size_t most = 8;  // of each kind of object
 inline bool speaks = false;             // says what each step does
+inline bool has_bystander = false;      // another thread calls libcai, too
 
 inline bool is_cpu(cai_device device) {
   return device.type == CAI_DEVICE_CPU;
@@ -169,6 +171,7 @@ class World {
     const char *name;
     void (World::*act)(const Step &step);
     bool in_captures = false;  // others end the capture first
+    bool alone = false;        // no other thread may call meanwhile
   };
   static const Party parties[];
 
@@ -275,6 +278,8 @@ class World {
       if (is_cpu(found.device) == of_cpu) return found.handle;
     }
   }
+
+  std::unique_ptr<Bystander> bystander_;
 
   static World *only;
   static void hear(void *, const cai_error *error);
