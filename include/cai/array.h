@@ -350,7 +350,7 @@ typedef struct cai_array {
 
 /* ---- Holding ------------------------------------------------------------------------------ */
 
-/* These three are functions of the library, for dlsym() and other languages. In C and C++ each is a
+/* These are functions of the library, for dlsym() and other languages. In C and C++ each is a
  * macro, too, which needs no linking. For the function write `&cai_array_release`, or
  * `(cai_array_release)(array)`. */
 
@@ -371,6 +371,16 @@ void cai_array_release(const cai_array *array);
  *         array is NULL or of another ABI major).
  * Since 0.1. */
 uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
+
+/** Returns the size of an array whose elements lie in C order without gaps, as memset() or a kernel
+ * of one index needs it. An axis of extent 1 may have any stride, and so may all axes of an array
+ * without elements. The caller has called cai_array_refuses(); the array is valid, as all of
+ * libcai's are, or cai_array_validate() has said so.
+ *
+ * @return bytes, of which the elements of kind 't' fill the last one in part; 0 without elements;
+ *         -1 if the elements lie otherwise, and if the array is NULL or of another ABI major.
+ * The text, "strides". Since 0.1. */
+int64_t cai_array_contiguous_nbytes(const cai_array *array);
 
 /* cai/array.h: declarations end */
 
@@ -401,11 +411,24 @@ CAI_INLINE uint32_t cai_array_refuses_1(const cai_array *array, uint32_t underst
   if (!array || array->abi_major != CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
   return array->flags & UINT32_C(0xFFFF0000) & ~understood;
 }
+CAI_INLINE int64_t cai_array_contiguous_nbytes_1(const cai_array *array) {
+  int64_t units; /* bytes, or bits */
+  int32_t axis, has_gaps = 0;
+  if (!array || array->abi_major != CAI_ABI_MAJOR) return -1;
+  units = array->dtype.itemsize;
+  for (axis = array->ndim; axis-- > 0;) {
+    if (array->shape[axis] != 1 && array->strides[axis] != units) has_gaps = 1;
+    units *= array->shape[axis];
+  }
+  if (has_gaps && units != 0) return -1;
+  return array->dtype.kind == 't' ? units / 8 + (units % 8 != 0) : units;
+}
 
 #undef CAI_INLINE
 #define cai_array_retain(...) cai_array_retain_1(__VA_ARGS__)
 #define cai_array_release(...) cai_array_release_1(__VA_ARGS__)
 #define cai_array_refuses(...) cai_array_refuses_1(__VA_ARGS__)
+#define cai_array_contiguous_nbytes(...) cai_array_contiguous_nbytes_1(__VA_ARGS__)
 /** @endcond */
 
 #endif /* CAI_ARRAY_H */

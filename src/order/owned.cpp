@@ -251,6 +251,10 @@ uint32_t(cai_array_refuses)(const cai_array *array, uint32_t understood) {
   return cai_array_refuses_1(array, understood);
 }
 
+int64_t(cai_array_contiguous_nbytes)(const cai_array *array) {
+  return cai_array_contiguous_nbytes_1(array);
+}
+
 uint64_t cai_this_thread(void) {
   return this_thread();
 }

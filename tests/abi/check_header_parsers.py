@@ -108,7 +108,8 @@ tap.check(
 tap.check(
     enumerators == set(values), "pycparser: the same values", *sorted(enumerators ^ set(values))
 )
-inline = {f"cai_array_{name}_1" for name in ("retain", "release", "refuses")}
+names = ("retain", "release", "refuses", "contiguous_nbytes")
+inline = {f"cai_array_{name}_1" for name in names}
 tap.check(inline <= functions, "pycparser: the inline functions")
 missing = sorted(name for name in functions - inline if not hasattr(lib, name))
 tap.check(

@@ -20,6 +20,37 @@ static void release(cai_owner *self) {
   if (--((block *)self)->holders == 0) ++ended;
 }
 
+static int64_t nbytes(uint8_t kind, uint32_t itemsize, int32_t ndim, const int64_t *shape,
+                      const int64_t *strides) {
+  cai_array array;
+  memset(&array, 0, sizeof array);
+  array.abi_major = CAI_ABI_MAJOR;
+  array.dtype.kind = kind;
+  array.dtype.itemsize = itemsize;
+  array.ndim = ndim;
+  array.shape = shape;
+  array.strides = strides;
+  return cai_array_contiguous_nbytes(&array);
+}
+
+static void contiguous(void) {
+  const int64_t shape[3] = {2, 3, 4}, c[3] = {48, 16, 4}, f[3] = {4, 8, 24},
+                padded[3] = {96, 32, 4};
+  const int64_t broadcast[3] = {48, 0, 4}, back[3] = {-48, 16, 4};
+  const int64_t ones[3] = {2, 1, 4}, odd[3] = {16, 77, 4};
+  const int64_t none[3] = {2, 0, 4}, bits[1] = {13}, one[1] = {1}, eight[1] = {8};
+  CHECK(nbytes('f', 4, 3, shape, c) == 96);
+  CHECK(nbytes('f', 4, 3, shape, f) == -1);
+  CHECK(nbytes('f', 4, 3, shape, padded) == -1);
+  CHECK(nbytes('f', 4, 3, shape, broadcast) == -1);
+  CHECK(nbytes('f', 4, 3, shape, back) == -1);
+  CHECK(nbytes('f', 4, 3, ones, odd) == 32); /* the stride of one element does not matter */
+  CHECK(nbytes('f', 4, 3, none, f) == 0);
+  CHECK(nbytes('f', 8, 0, NULL, NULL) == 8);
+  CHECK(nbytes('t', 1, 1, bits, one) == 2);
+  CHECK(nbytes('t', 1, 1, bits, eight) == -1);
+}
+
 int main(void) {
   block b;
   cai_array borrowed, copy;
@@ -62,5 +93,8 @@ int main(void) {
   borrowed.abi_major = 0;
   CHECK(cai_array_refuses(&borrowed, UINT32_MAX) == UINT32_C(0xFFFF0000));
   CHECK(cai_array_refuses(NULL, UINT32_MAX) == UINT32_C(0xFFFF0000));
+  CHECK(cai_array_contiguous_nbytes(NULL) == -1);
+  CHECK(cai_array_contiguous_nbytes(&borrowed) == -1);
+  contiguous();
   return CHECK_RESULT();
 }

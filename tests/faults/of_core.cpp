@@ -211,6 +211,14 @@ std::vector<Scenario> core_scenarios() {
          const Rich rich;
          trial.call([&] { trial.tell((cai_array_refuses)(&rich.array.array, CAI_FLAG_READONLY)); });
        }},
+      {"cai_array_contiguous_nbytes", "",
+       [](Trial &trial) {
+         const Rich rich;
+         trial.call([&] {
+           const std::int64_t bytes = (cai_array_contiguous_nbytes)(&rich.array.array);
+           trial.tell(static_cast<std::uint64_t>(bytes));
+         });
+       }},
       {"cai_array_own", "",
        [](Trial &trial) {
          const Rich rich;

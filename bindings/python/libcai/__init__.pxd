@@ -185,6 +185,7 @@ cdef extern from "cai/array.h" nogil:
     void cai_array_retain(const cai_array *array)
     void cai_array_release(const cai_array *array)
     uint32_t cai_array_refuses(const cai_array *array, uint32_t understood)
+    int64_t cai_array_contiguous_nbytes(const cai_array *array)
 
 cdef extern from "cai.h" nogil:
     int32_t cai_version()

@@ -21,13 +21,9 @@ static std::int64_t count_of(const cai_array &x) {
   if (cai_array_refuses(&x, CAI_FLAG_READONLY)) throw nb::value_error("masked, or swapped bytes");
   if (x.device_type != CAI_DEVICE_CUDA) throw nb::value_error("the array is not on a GPU");
   if (x.dtype.kind != 'f' || x.dtype.itemsize != 4) throw nb::type_error("not float32");
-  std::int64_t count = 1;
-  bool has_gaps = false;  // the strides of an array without elements do not matter
-  for (std::int32_t axis = x.ndim; axis-- > 0; count *= x.shape[axis]) {
-    has_gaps = has_gaps || (x.shape[axis] > 1 && x.strides[axis] != 4 * count);
-  }
-  if (has_gaps && count > 0) throw nb::value_error("not contiguous");
-  return count;
+  const std::int64_t bytes = cai_array_contiguous_nbytes(&x);
+  if (bytes < 0) throw nb::value_error("not contiguous");
+  return bytes / 4;
 }
 
 static nb::object add(nb::object a, nb::object b, nb::object out, nb::object stream) {

@@ -18,14 +18,11 @@ static int raise_error(PyObject *kind, const char *text) {
   return -1;
 }
 
-/* The bytes of an array without gaps; -1 and an exception for one that has some. */
+/* The bytes of a contiguous array; -1 and an exception for another one. */
 static int64_t bytes_of(const cai_array *array) {
-  int64_t bytes = array->dtype.itemsize;
+  const int64_t bytes = cai_array_contiguous_nbytes(array);
   if (array->mask) return raise_error(PyExc_ValueError, "a masked array is not cleared");
-  int has_gaps = 0; /* the strides of an array without elements do not matter */
-  for (int32_t i = array->ndim; i-- > 0; bytes *= array->shape[i])
-    has_gaps |= array->shape[i] != 1 && array->strides[i] != bytes;
-  if (has_gaps && bytes > 0) return raise_error(PyExc_ValueError, "the array is not C-contiguous");
+  if (bytes < 0) return raise_error(PyExc_ValueError, "the array is not C-contiguous");
   return bytes;
 }
 

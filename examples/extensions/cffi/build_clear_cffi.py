@@ -32,12 +32,9 @@ ffi.set_source(
     /* Returns NULL, or what is wrong. */
     static const char *zero(uintptr_t address, uint64_t stream) {
       const cai_array *const array = (const cai_array *)address;
-      int64_t bytes = array->dtype.itemsize;
       if (cai_array_refuses(array, CAI_FLAG_SWAPPED)) return "read-only and masked arrays stay";
-      int has_gaps = 0; /* the strides of an array without elements do not matter */
-      for (int32_t i = array->ndim; i-- > 0; bytes *= array->shape[i])
-        has_gaps |= array->shape[i] != 1 && array->strides[i] != bytes;
-      if (has_gaps && bytes > 0) return "the array is not C-contiguous";
+      const int64_t bytes = cai_array_contiguous_nbytes(array);
+      if (bytes < 0) return "the array is not C-contiguous";
       if (array->device_type != CAI_DEVICE_CPU && bytes > 0)
         return zero_on_gpu(array->data, (size_t)bytes, stream);
       memset((void *)(uintptr_t)array->data, 0, (size_t)bytes);

@@ -6,7 +6,7 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libc.string cimport memset
 from posix.dlfcn cimport RTLD_NOW, dlopen, dlsym
 
-from libcai cimport CAI_DEVICE_CPU, cai_array, cai_use
+from libcai cimport CAI_DEVICE_CPU, cai_array, cai_array_contiguous_nbytes, cai_use
 from libcai.python cimport CAI_PY_WRITES, cai_py, cai_py_argument, cai_py_import
 
 cai_py_import()
@@ -42,15 +42,11 @@ def clear(array, stream=None):
 
 
 cdef int64_t bytes_of(const cai_array *array) except -1:
-    """The bytes of an array without gaps."""
-    cdef int64_t bytes = array.dtype.itemsize
+    """The bytes of a contiguous array."""
+    cdef int64_t bytes = cai_array_contiguous_nbytes(array)
     if array.mask != NULL:
         raise ValueError("a masked array is not cleared")
-    cdef bint has_gaps = False  # the strides of an array without elements do not matter
-    for axis in reversed(range(array.ndim)):
-        has_gaps = has_gaps or (array.shape[axis] != 1 and array.strides[axis] != bytes)
-        bytes *= array.shape[axis]
-    if has_gaps and bytes > 0:
+    if bytes < 0:
         raise ValueError("the array is not C-contiguous")
     return bytes
 

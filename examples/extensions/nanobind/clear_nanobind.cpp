@@ -12,15 +12,11 @@
 
 namespace nb = nanobind;
 
-// The bytes of an array without gaps.
+// The bytes of a contiguous array.
 static std::size_t bytes_of(const cai_array &x) {
-  std::int64_t bytes = x.dtype.itemsize;
+  const std::int64_t bytes = cai_array_contiguous_nbytes(&x);
   if (x.mask) throw std::invalid_argument("a masked array is not cleared");
-  bool has_gaps = false;  // the strides of an array without elements do not matter
-  for (std::int32_t i = x.ndim; i-- > 0; bytes *= x.shape[i]) {
-    has_gaps = has_gaps || (x.shape[i] != 1 && x.strides[i] != bytes);
-  }
-  if (has_gaps && bytes > 0) throw std::invalid_argument("the array is not C-contiguous");
+  if (bytes < 0) throw std::invalid_argument("the array is not C-contiguous");
   return static_cast<std::size_t>(bytes);
 }
 

@@ -113,3 +113,31 @@ pub unsafe extern "C" fn cai_array_refuses(array: *const cai_array, understood: 
         (*array).flags & CRITICAL & !understood
     }
 }
+
+/// The size in bytes of an array whose elements lie in C order without gaps; the elements of kind
+/// `t` fill the last byte in part. 0: it has no elements. -1: they lie otherwise, or the array is
+/// NULL or of another ABI major.
+///
+/// # Safety
+/// `array` is NULL, of another ABI major, or valid, as [`cai_array_validate`] says.
+#[inline]
+pub unsafe extern "C" fn cai_array_contiguous_nbytes(array: *const cai_array) -> i64 {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        if array.is_null() || (*array).abi_major != CAI_ABI_MAJOR {
+            return -1;
+        }
+        let array = &*array;
+        let mut units = i64::from(array.dtype.itemsize);
+        let mut has_gaps = false;
+        for axis in (0..array.ndim as usize).rev() {
+            let extent = *array.shape.add(axis);
+            has_gaps |= extent != 1 && *array.strides.add(axis) != units;
+            units = units.wrapping_mul(extent);
+        }
+        if has_gaps && units != 0 {
+            return -1;
+        }
+        if array.dtype.kind as u8 == b't' { (units as u64).div_ceil(8) as i64 } else { units }
+    }
+}

@@ -116,7 +116,13 @@ fn the_inline_functions_take_null_and_other_majors() {
         cai_array_retain(&array); // borrowed: nothing
         assert_eq!(cai_array_refuses(ptr::null(), u32::MAX), 0xFFFF_0000);
         assert_eq!(cai_array_refuses(&array, CAI_FLAG_READONLY), CAI_FLAG_SWAPPED);
+        assert_eq!(cai_array_contiguous_nbytes(&array), 48);
+        assert_eq!(cai_array_contiguous_nbytes(&borrow(&mut items, &[3], &[16])), -1);
+        assert_eq!(cai_array_contiguous_nbytes(&borrow(&mut items, &[3, 1], &[8, 5])), 24);
+        assert_eq!(cai_array_contiguous_nbytes(&borrow(&mut items, &[0], &[16])), 0);
+        assert_eq!(cai_array_contiguous_nbytes(ptr::null()), -1);
         array.abi_major += 1;
         assert_eq!(cai_array_refuses(&array, u32::MAX), 0xFFFF_0000);
+        assert_eq!(cai_array_contiguous_nbytes(&array), -1);
     }
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 /// Those of the API that are written by hand: they need no library, nor that one is loaded.
-pub const INLINE: [&str; 3] = ["cai_array_retain", "cai_array_release", "cai_array_refuses"];
+pub const INLINE: [&str; 4] =
+    ["cai_array_retain", "cai_array_release", "cai_array_refuses", "cai_array_contiguous_nbytes"];
 
 /// Translates a comment. Parameters become a list; what is in `names` becomes a link.
 pub fn to_rust(comment: &str, names: &BTreeSet<String>) -> String {
