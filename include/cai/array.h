@@ -245,7 +245,11 @@ enum {
    * by cai_device_reset(). It may be set at any time, by an atomic operation. From then on these
    * return #CAI_ERR_STATE, entry data, for its arrays: to export them as a dict, a tensor or a
    * column, to publish or reclaim them, to begin a use, and to copy, fill or read them. */
-  CAI_OWNER_FREED = 1 << 5
+  CAI_OWNER_FREED = 1 << 5,
+  /** Arrays of the owner have come with different streams, so that uses of each are kept. Who gives
+   * a view another stream or an event, and does not store the owner's uses, as another copy of
+   * libcai does not, sets it by an atomic operation. Nobody clears it. */
+  CAI_OWNER_STREAMS_DIFFER = 1 << 6
 };
 
 /** The owner that keeps an array alive. The producer's own block begins with it. Every array in the

@@ -50,8 +50,19 @@ void keep_host_work(cai_owner &owner, std::uint64_t data, std::uint64_t size,
   uses.host.keep(point, true);
 }
 
+// An owner that keeps its uses itself, as that of another copy of libcai, knows work of CPU streams
+// that nothing here does. Of a GPU's memory it is asked with the uses there.
+static void await_keeper(const cai_array &array, bool write) {
+  cai_owner *const keeper = host_keeper_of(array.owner);
+  if (array.device_type != CAI_DEVICE_CPU || !stores_by_itself(keeper)) return;
+  Demand demand;
+  demand.keepers.add({keeper, write, -1});
+  await_keepers(demand, 0);
+}
+
 void add_host_work(const cai_array &array, bool write, HostPoints &out) {
   if (!may_have_host_work(array)) return;
+  await_keeper(array, write);
   const cai_owner *const keeper = host_keeper_of(array.owner);
   Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   if (uses) uses->host.add_conflicts(write, out);

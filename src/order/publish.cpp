@@ -250,6 +250,12 @@ void differ(driver::Session &session, Uses &uses, const cai_array &array, Publis
   published.differs = true;
 }
 
+// The same for an owner whose uses another copy of libcai stores, which is not told of the view.
+void mark_as_differing(cai_owner *keeper) noexcept {
+  if (!keeps_uses(keeper) || stores_here(keeper)) return;
+  flags_of(*keeper).fetch_or(CAI_OWNER_STREAMS_DIFFER, std::memory_order_relaxed);
+}
+
 // Orders the target. If the target is new for the array, `view` comes with it; else it is null.
 void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
                std::uint64_t target, const NewView *view, Way way = Way::published) {
@@ -282,6 +288,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
           tell = !in_capture || stores_by_itself(keeper);
         }
         if (view) tell_of_captured(session, array, stream, view->owner());
+        if (published) mark_as_differing(keeper);
         if (!stores_here(keeper)) return;
         if (is_import(keeper)) list_import(make_uses_of(keeper), array);
         if (stream.capture) list_captured(make_uses_of(keeper), array);
@@ -376,6 +383,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     differ(session, uses, array, view.published());
     session.finish();
   }
+  mark_as_differing(keeper);
   if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
   const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
   view.published().event = std::move(event);

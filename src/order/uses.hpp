@@ -404,7 +404,9 @@ inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
 
 // Whether uses are kept that a stream may have to wait for.
 inline bool has_kept_uses(const cai_owner *keeper) noexcept {
-  if (!keeper || word_of(keeper) == 0) return false;
+  if (!keeper) return false;
+  if (has_flag(keeper, CAI_OWNER_STREAMS_DIFFER)) return true;
+  if (word_of(keeper) == 0) return false;
   if (!stores_here(keeper)) return true;
   const Uses *const uses = uses_of(keeper);
   return uses && (uses->any() || uses->streams_differ());
@@ -423,7 +425,8 @@ inline bool streams_differ(std::uintptr_t word) noexcept {
   return word && !(word & 1) && reinterpret_cast<const Uses *>(word)->streams_differ();
 }
 inline bool streams_differ(const cai_owner *owner) noexcept {
-  return stores_here(owner) && (is_asked(owner) || streams_differ(word_of(owner)));
+  return stores_here(owner) && (is_asked(owner) || has_flag(owner, CAI_OWNER_STREAMS_DIFFER) ||
+                                streams_differ(word_of(owner)));
 }
 
 }  // namespace cai::order

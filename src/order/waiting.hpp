@@ -46,7 +46,7 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
                   Reading &reading);
 
 // Adds the unfinished work of CPU streams on the memory of the array, or its mask, that a read, or
-// a write, must come after.
+// a write, must come after. Waits for what an owner keeps by itself.
 void add_host_work(const cai_array &array, bool write, HostPoints &out);
 // Keeps such work in the owner. Others find that of an import by address.
 void keep_host_work(const cai_array &array, const HostPoint &point, bool write);

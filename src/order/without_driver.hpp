@@ -68,6 +68,7 @@ inline bool may_have_host_work(const cai_array &array) noexcept {
   // A dict does not say whether the host can use a GPU's memory, too.
   const bool may_be_of_host = array.device_type != CAI_DEVICE_CUDA || is_import(keeper);
   if (may_be_of_host && any_on_host()) return true;
+  if (array.device_type == CAI_DEVICE_CPU && stores_by_itself(keeper)) return true;
   const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   return uses && uses->host.any();
 }
@@ -139,7 +140,7 @@ inline bool is_in_order(const cai_array &array, const cai_owner *keeper,
                         std::uint64_t stream) noexcept {
   if (!is_on(array, stream) || !stores_here(keeper)) return false;
   if (is_import(keeper) && (is_asked(keeper) || any_imports())) return false;
-  if (any_captured(array)) return false;
+  if (any_captured(array) || has_flag(keeper, CAI_OWNER_STREAMS_DIFFER)) return false;
   const std::uintptr_t word = word_of(keeper);
   if (is_word(word)) return told_in(word) == 0 || told_in(word) == stream;
   return !has_kept(word, stream) && !streams_differ(word);

@@ -15,6 +15,7 @@ from tap import Tap
 LEFT_OUT = {
     "CAI_OWNER_ARRAY_FOLLOWS": "is of blocks that libcai did not make; Python's are such",
     "CAI_OWNER_FREED": "is of memory that is freed by hand, of which `lives` has programs",
+    "CAI_OWNER_STREAMS_DIFFER": "is set by another copy of libcai, of which they have none",
     "CAI_ORDER_NONE": "orders nothing, and so is the caller's affair",
 }
 

@@ -146,6 +146,7 @@ cdef extern from "cai/array.h" nogil:
         CAI_OWNER_ARRAY_FOLLOWS
         CAI_OWNER_ASKED
         CAI_OWNER_FREED
+        CAI_OWNER_STREAMS_DIFFER
 
     ctypedef struct cai_owner:
         uint32_t struct_size

@@ -291,6 +291,10 @@ pub const CAI_OWNER_ASKED: u32 = 16;
 /// return [`CAI_ERR_STATE`], entry data, for its arrays: to export them as a dict, a tensor or a
 /// column, to publish or reclaim them, to begin a use, and to copy, fill or read them.
 pub const CAI_OWNER_FREED: u32 = 32;
+/// Arrays of the owner have come with different streams, so that uses of each are kept. Who gives
+/// a view another stream or an event, and does not store the owner's uses, as another copy of
+/// libcai does not, sets it by an atomic operation. Nobody clears it.
+pub const CAI_OWNER_STREAMS_DIFFER: u32 = 64;
 /// The owner that keeps an array alive. The producer's own block begins with it. Every array in the
 /// block points to it, and comes with the same stream as the others, an event of that stream, or
 /// None; publish an array to give it another stream ([`cai_array_publish()`]). The first 24 bytes never
