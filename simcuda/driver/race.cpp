@@ -226,8 +226,9 @@ StepPtr Races::here() {
   auto step = std::make_shared<Step>();
   step->moment = host_;
   step->call = thread_state().call;
-  static const auto host = std::make_shared<const Line>("the host");
-  step->line = host;
+  // Kept forever, as all state: exit() destroys what has a destructor while others may still call.
+  static const auto *host = new auto(std::make_shared<const Line>("the host"));
+  step->line = *host;
   step->site = thread_state().site;
   thread_state().last = step;
   if (trace::on) trace::host_used(*step);

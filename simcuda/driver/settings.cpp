@@ -178,8 +178,8 @@ std::string uuid_text(int physical) {
 }
 
 const Settings &Settings::get() {
-  static const Settings settings = read_settings();
-  return settings;
+  static const auto *settings = new Settings(read_settings());  // kept forever, for late callers
+  return *settings;
 }
 
 bool settings_are_refused() {

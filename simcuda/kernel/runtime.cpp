@@ -74,7 +74,8 @@ MET:
 }  // namespace
 
 std::shared_ptr<const Program> with_runtime(std::shared_ptr<const Program> program) {
-  static const std::shared_ptr<const Program> runtime = parse_programs(text).front();
+  // Kept forever: a module may be loaded late, in an exit handler or by a thread that still runs.
+  static const auto &runtime = *new auto(parse_programs(text).front());
   const bool wanted = std::any_of(
       program->functions.begin(), program->functions.end(), [](const Function &function) {
         return !function.defined && runtime->symbol_by_name.contains(function.name);

@@ -163,6 +163,16 @@ static void by_the_host(void) {
   MUST(sim.host_access(locked, 64, 1));
 }
 
+// exit() has by then destroyed whatever it destroys of what the first free of memory has made; what
+// is freed does not keep its bytes in a test (MALLOC_PERTURB_).
+static void at_exit(void) {
+  MUST_BE(atexit(by_the_host), 0);
+  USE_MEMORY;
+  CUdeviceptr data;
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemFree(data));
+}
+
 static void in_a_pool(void) {
   USE_ALL;
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
@@ -388,6 +398,9 @@ int main(void) {
             "simcuda:   wait for operation 1 first: for its stream, or for an event recorded after "
             "it\n"
             "simcuda:       cuStreamSynchronize(the per-thread stream "));
+
+  MUST_BE(run("log", at_exit), 0);
+  SAYS("simcuda:   the host's access writes, on the host\n");
 
   MUST_BE(run("log", in_a_pool), 0);
   MUST(
