@@ -426,19 +426,21 @@ cai_status cai_stream_synchronize(cai_stream *stream, cai_error *error);
 cai_status cai_stream_follow(cai_stream *stream, cai_stream *other, cai_error *error);
 
 /** Returns the calling thread's current stream of a device; the default is a stream of
- * #CAI_MODE_DEFAULT.
+ * #CAI_MODE_DEFAULT. A thread that ends releases its current streams; what it calls after that, in
+ * destructors of static and thread-local objects or in functions of atexit(), gets the default.
  *
  * @param out  the stream, with a new reference
  * @return as cai_stream_create().
  * Since 0.1. */
 cai_status cai_stream_current(cai_device device, cai_stream **out, cai_error *error);
 
-/** Makes a stream the calling thread's current stream of the stream's device. A thread that ends
- * releases its current streams.
+/** Makes a stream the calling thread's current stream of the stream's device.
  *
  * @param stream  the function adds a reference to it, and releases the reference to the stream that
  *                it replaces
- * @return #CAI_OK; #CAI_ERR_STATE after a reset; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_STATE after a reset, and once the ending thread has released its
+ *         current streams: pass the stream to each call instead; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_stream_set_current(cai_stream *stream, cai_error *error);
 
@@ -463,7 +465,8 @@ enum {
 };
 
 /** Synchronises the stream, and makes the previous stream current again. Leave the guards of a
- * device in the reverse order.
+ * device in the reverse order; in any, once the ending thread has released its current streams
+ * (cai_stream_current()): then nothing is made current, and all else is the same.
  *
  * @param flags  CAI_LEAVE_*
  * @return #CAI_OK; #CAI_ERR_STATE, with nothing changed, on another thread, for a guard that was

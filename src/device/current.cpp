@@ -70,7 +70,11 @@ bool Currents::is_any_captured_here(driver::Session &session) noexcept {
 }
 
 Currents &mine() {
-  if (Currents::ended) throw Failure(CAI_ERR_STATE, {}, "the thread is about to end");
+  if (Currents::ended) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "the thread is about to end, and has released its current streams: pass the "
+                  "stream to each call that is to use it");
+  }
   return currents;
 }
 
@@ -90,19 +94,22 @@ cai_stream_guard enter(cai_stream *stream) {
   return guard;
 }
 
-// The current stream of a guard that can be left now.
-Current &entered(const cai_stream_guard &guard) {
+// The current stream of a guard that can be left now. Null once the thread has released its own, in
+// the destructor of an object that was made before them: there is nothing to restore.
+Current *entered(const cai_stream_guard &guard) {
   if (guard.thread == 0) throw Failure(CAI_ERR_STATE, {}, "the guard was left already");
   if (guard.thread != this_thread()) {
     throw Failure(CAI_ERR_STATE, {}, "the guard was entered on another thread");
   }
-  Current &current = mine().of(require(guard.stream, "guard->stream")->device);
+  const cai_stream *const stream = require(guard.stream, "guard->stream");
+  if (Currents::ended) return nullptr;
+  Current &current = currents.of(stream->device);
   if (current.depth != guard.depth + 1) {
     throw Failure(CAI_ERR_STATE, {},
                   "the guard was not entered last on %s: guards are left in the reverse order",
                   Text(current.device).text);
   }
-  return current;
+  return &current;
 }
 
 void leave(cai_stream_guard &guard, std::uint32_t flags) {
@@ -113,10 +120,13 @@ void leave(cai_stream_guard &guard, std::uint32_t flags) {
   cai_error failure;
   const bool waits = !(flags & CAI_LEAVE_QUEUED);
   const cai_status status = waits ? cai_stream_synchronize(guard.stream, &failure) : CAI_OK;
-  Current &current = entered(guard);  // again: what ended by waiting may have used streams
+  Current *const current = entered(guard);  // again: what ended by waiting may have used streams
   const HeldStream stream(guard.stream);
-  const HeldStream before = std::exchange(current.stream, HeldStream(guard.previous));
-  --current.depth;
+  HeldStream previous(guard.previous);
+  if (current) {
+    previous = std::exchange(current->stream, std::move(previous));
+    --current->depth;
+  }
   guard = {nullptr, nullptr, 0, 0};
   if (status != CAI_OK) throw Failure(failure);
 }
@@ -126,13 +136,15 @@ void leave(cai_stream_guard &guard, std::uint32_t flags) {
 HeldStream current_stream(cai_device device) {
   require_device(device);
   end_left();
-  Current &current = mine().of(device);
+  // Calls from late destructors and exit handlers work as in a thread that has set nothing.
+  if (Currents::ended) return create_stream(device, CAI_MODE_DEFAULT, 0);
+  Current &current = currents.of(device);
   if (current.stream.get() && !is_dead(*current.stream.get())) {
     return HeldStream::one_more(current.stream.get());
   }
   HeldStream made = create_stream(device, CAI_MODE_DEFAULT, 0);
   const HeldStream before =
-      std::exchange(mine().of(device).stream, HeldStream::one_more(made.get()));
+      std::exchange(currents.of(device).stream, HeldStream::one_more(made.get()));
   return made;
 }
 

@@ -42,6 +42,18 @@ inline Stream current_stream(cai_device device) {
   return Stream(found);
 }
 
+// Calls it as the calling thread ends, after its current streams: it was made before them, so this
+// must come before all else that the thread does with streams.
+inline void at_the_end(std::function<void()> last) {
+  struct Last {
+    ~Last() { run(); }
+    std::function<void()> run;
+  };
+  static thread_local Last of_thread;
+  of_thread.run = std::move(last);
+  current_stream(cpu);
+}
+
 inline cai_stream_info describe(cai_stream *stream) {
   cai_stream_info info{};
   info.struct_size = sizeof info;

@@ -400,6 +400,83 @@ TEST_P(Streams, GuardHoldsWhatItNeeds) {
   }).join();
 }
 
+TEST_P(Streams, AThreadThatEndsHasTheDefaultOne) {
+  std::thread([&] {
+    at_the_end([&] {
+      const Stream found = current_stream(kind.device);
+      EXPECT_NE(found.get(), stream.get());
+      EXPECT_EQ(describe(found).mode, unsigned{CAI_MODE_DEFAULT});
+      cai_stream_guard guard{};
+      EXPECT_FAILS(CAI_ERR_STATE, "pass the stream", cai_stream_set_current(stream, error));
+      EXPECT_FAILS(CAI_ERR_STATE, "pass the stream", cai_stream_enter(stream, &guard, error));
+      EXPECT_EQ(guard.thread, 0U);
+    });
+    ASSERT_OK(cai_stream_set_current(stream, error));
+  }).join();
+}
+
+TEST_P(Streams, GuardsAreLeftAtTheThreadsEnd) {
+  const Stream second(kind.device, kind.mode);
+  Work work([](cai_error *) {
+    usleep(20'000);
+    return CAI_OK;
+  });
+  Door door;
+  cai_stream_guard outer{}, inner{};
+  cai_device_guard on_device{};
+  std::thread([&] {
+    at_the_end([&] {
+      std::thread([&] {
+        EXPECT_FAILS(CAI_ERR_STATE, "another thread", cai_stream_leave(&outer, 0, error));
+      }).join();
+      EXPECT_FAILS(CAI_ERR_ARGUMENT, "flags", cai_stream_leave(&outer, 2, error));
+      // In any order. It has waited when it is left, unless with CAI_LEAVE_QUEUED.
+      ASSERT_OK(cai_stream_leave(&outer, 0, error));
+      EXPECT_EQ(work.runs, 1);
+      EXPECT_FAILS(CAI_ERR_STATE, "left already", cai_stream_leave(&outer, 0, error));
+      if (!kind.at_once()) {
+        ASSERT_OK(door.work.enqueue(second, error));
+      }
+      ASSERT_OK(cai_stream_leave(&inner, CAI_LEAVE_QUEUED, error));
+      EXPECT_EQ(is_busy(second), !kind.at_once());
+      door.open();
+      ASSERT_OK(cai_device_leave(&on_device, error));
+    });
+    ASSERT_OK(cai_device_enter(kind.device, &on_device, error));
+    ASSERT_OK(cai_stream_enter(stream, &outer, error));
+    ASSERT_OK(cai_stream_enter(second, &inner, error));
+    ASSERT_OK(work.enqueue(stream, error));
+  }).join();
+  EXPECT_EQ(on_device.thread, 0U);
+  ASSERT_OK(cai_stream_synchronize(second, error));
+}
+
+TEST_F(OnDevices, GuardsOfAThreadThatEndsHoldNoStream) {
+  std::atomic<int> released{0};
+  Handle theirs = nullptr;
+  {
+    const With with(primary(0));
+    MUST(gpu().cuStreamCreate(&theirs, non_blocking));
+  }
+  cai_stream_guard outer{}, inner{};
+  std::thread([&] {
+    at_the_end([&] {
+      ASSERT_OK(cai_stream_leave(&inner, 0, error));
+      ASSERT_OK(cai_stream_leave(&outer, 0, error));
+    });
+    const auto release = [](void *context) { ++*static_cast<std::atomic<int> *>(context); };
+    cai_stream *wrapped = nullptr;
+    ASSERT_OK(cai_stream_wrap(gpu0, value(theirs), release, &released, &wrapped, error));
+    const Stream held(wrapped);
+    ASSERT_OK(cai_stream_enter(held, &outer, error));
+    ASSERT_OK(cai_stream_enter(held, &inner, error));
+  }).join();
+  current_stream(gpu0);  // a later call ends what the thread's end has left
+  EXPECT_EQ(released, 1);
+  const With with(primary(0));
+  MUST(gpu().cuStreamDestroy_v2(theirs));
+}
+
 TEST_F(OnDevices, ThreadEndsWithoutTheDriver) {
   std::atomic<int> released{0};
   Handle theirs = nullptr;

@@ -1554,7 +1554,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Returns the calling thread's current stream of a device; the default is a stream of
-    /// [`CAI_MODE_DEFAULT`].
+    /// [`CAI_MODE_DEFAULT`]. A thread that ends releases its current streams; what it calls after that, in
+    /// destructors of static and thread-local objects or in functions of atexit(), gets the default.
     ///
     /// # Arguments
     ///
@@ -1570,8 +1571,7 @@ functions! {
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes a stream the calling thread's current stream of the stream's device. A thread that ends
-    /// releases its current streams.
+    /// Makes a stream the calling thread's current stream of the stream's device.
     ///
     /// # Arguments
     ///
@@ -1580,7 +1580,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] after a reset, and once the ending thread has released its
+    /// current streams: pass the stream to each call instead; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_stream_set_current(stream: *mut cai_stream, error: *mut cai_error) -> cai_status;
@@ -1597,7 +1599,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Synchronises the stream, and makes the previous stream current again. Leave the guards of a
-    /// device in the reverse order.
+    /// device in the reverse order; in any, once the ending thread has released its current streams
+    /// ([`cai_stream_current()`]): then nothing is made current, and all else is the same.
     ///
     /// # Arguments
     ///
