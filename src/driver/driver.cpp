@@ -104,9 +104,8 @@ class Loader {
           "[cuInit] CUDA_ERROR_STUB_LIBRARY (34): libcuda.so.1 is a stub, not a driver: take "
           "the toolkit's folder stubs out of LD_LIBRARY_PATH");
     }
-    const char *name = text(out_.error_name, result);
     throw Failure(CAI_ERR_DRIVER, where, "[cuInit] %s (%d): the CUDA driver%s does not start",
-                  name ? name : "unknown error", static_cast<int>(result), version_text());
+                  name(out_.error_name, result), static_cast<int>(result), version_text());
   }
 
   // " 13.0", or nothing if the driver does not report a version.
@@ -122,6 +121,12 @@ class Loader {
   static const char *text(GetErrorText function, CUresult result) noexcept {
     const char *found = nullptr;
     return function && function(result, &found) == success ? found : nullptr;
+  }
+
+  // At the end of the process the driver names nothing any more, not even what its calls return.
+  static const char *name(GetErrorText function, CUresult result) noexcept {
+    if (const char *const found = text(function, result)) return found;
+    return result == error_deinitialized ? "CUDA_ERROR_DEINITIALIZED" : "unknown error";
   }
 
  private:
@@ -176,11 +181,11 @@ bool is_loaded() noexcept {
 
 cai_error failure_of(const char *function, CUresult result) noexcept {
   const Loaded &found = *loaded.load(std::memory_order_acquire);  // the function that failed
-  const char *name = Loader::text(found.error_name, result);
   const char *text = Loader::text(found.error_text, result);
   cai_error error;
   fail(&error, CAI_ERR_CUDA, {0, -1, result}, "[%s] %s (%d)%s%s", function,
-       name ? name : "unknown error", static_cast<int>(result), text ? ": " : "", text ? text : "");
+       Loader::name(found.error_name, result), static_cast<int>(result), text ? ": " : "",
+       text ? text : "");
   return error;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of the process. In functions of atexit(), which run after the main thread's own objects
- * have ended, all but setting the current stream goes on; after the end of the driver, nothing on
- * GPUs does. */
+ * have ended, all but setting the current stream goes on; after the end of the driver, a failure
+ * names it. */
 #include <cai/memory.h>
 
 #include "check.h"
@@ -55,6 +55,7 @@ static ssize_t write_at_last(void *unused, const char *bytes, size_t size) {
   (void)unused, (void)bytes, (void)size;
   CHECK(handlers == 1);
   CHECK_FAILS(CAI_ERR_CUDA, ANY, cai_device_memory(devices[1], NULL, NULL, ERR));
+  CHECK(strstr(check_error.message, "CUDA_ERROR_DEINITIALIZED (4)") != NULL);
   _exit(CHECK_RESULT());
 }
 
