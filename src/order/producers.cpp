@@ -84,7 +84,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
 }
 
 [[gnu::always_inline]] inline void add(const cai_array &array, bool write, int32_t index,
-                                       const Wanted &wanted, Demand &out) {
+                                       const Wanted &wanted, Demand &out, bool of_mask = false) {
   const auto leave_out = [&](trace::Side own, const char *what) {
     if (trace::on()) [[unlikely]]
       tell_left_out({index, &array}, own, wanted, what);
@@ -104,7 +104,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
   }
   if (array.stream_kind == CAI_STREAM_EVENT) {
     if (!out.events.add_unless(
-            {array.stream, index, array.owner},
+            {array.stream, index, array.owner, of_mask},
             [&](const Demand::EventOf &other) { return other.value == array.stream; })) {
       leave_out(trace::event(array.stream), trace::another_array);
     }
@@ -115,23 +115,25 @@ bool is_reclaimed(const cai_array &array) noexcept {
   if (value > driver::stream_per_thread) {
     // Handled separately, so that the commonest case needs no driver.
     if (value == wanted.stream) return leave_out(trace::stream(value), trace::same_stream);
-    is_new = out.handles.add_unless({value, nullptr, index},
-                                    [&](const Stream &other) { return other.value == value; });
+    Stream own{value, nullptr, index};
+    own.of_mask = of_mask;
+    is_new = out.handles.add_unless(own, [&](const Stream &other) { return other.value == value; });
   } else {
     const cai_owner *const keeper = keeper_of(array);
     const bool is_told = value == driver::stream_legacy && keeper && is_asked(keeper);
-    is_new = out.defaults.add_unless(
-        {value, array.data, array.device_id, index, is_told}, [&](const Demand::Default &other) {
-          return other.value == value && other.data == array.data &&
-                 other.device_id == array.device_id && other.is_told == is_told;
-        });
+    is_new = out.defaults.add_unless({value, array.data, array.device_id, index, is_told, of_mask},
+                                     [&](const Demand::Default &other) {
+                                       return other.value == value && other.data == array.data &&
+                                              other.device_id == array.device_id &&
+                                              other.is_told == is_told;
+                                     });
   }
   if (!is_new) leave_out(trace::stream(value), trace::another_array);
 }
 
 [[gnu::noinline]] void add_mask(const cai_array &mask, bool write, int32_t index, Wanted wanted,
                                 Demand &out) {
-  add(mask, writes_mask(mask, write), index, wanted, out);
+  for_array(index, [&] { add(mask, writes_mask(mask, write), index, wanted, out, true); }, true);
 }
 
 // Collects the uses again: they now include what was pending on a stream that has been withdrawn.
@@ -207,10 +209,11 @@ void resolve(driver::Session &session, Demand &demand, Reading &reading, Few<Str
   };
   for (const Stream &handle : demand.handles) is_new(handle);
   for (const Demand::Default &array : demand.defaults) {
-    for_array(array.index, [&] {
+    for_source(array, [&] {
       const driver::CUcontext context = context_of_memory(session, array);
       Stream found{array.value, context, array.index};
       found.is_told = array.is_told;
+      found.of_mask = array.of_mask;
       if (is_new(found) || !trace::on()) return;
       tell_left_out({array.index}, trace::stream(array.value), demand.wanted, trace::another_array);
     });

@@ -36,11 +36,13 @@ struct Demand {
     int32_t device_id;
     int32_t index;
     bool is_told = false;  // set by an exporter that was asked for this stream
+    bool of_mask = false;
   };
   struct EventOf {
     std::uint64_t value;
     int32_t index;
     cai_owner *owner;  // of the first array that came with it; null: borrowed
+    bool of_mask;
   };
   // Uses that an owner keeps with functions of its own.
   struct Keeper {

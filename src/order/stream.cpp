@@ -3,6 +3,7 @@
 
 #include <cinttypes>
 #include <cstring>
+#include <string_view>
 
 namespace cai::order {
 namespace {
@@ -16,6 +17,8 @@ struct Known {
 };
 constexpr std::size_t known_count = 64;
 thread_local Known known[known_count];
+
+constexpr const char *of_a_mask = "mask: ";
 
 // The driver ends a capture if the id or the flags of a stream in it are queried.
 driver::Capture capture_of(driver::Session &session, const Stream &stream) {
@@ -117,8 +120,17 @@ void identify(driver::Session &session, Stream &stream) {
   }
 }
 
+void fail_array(const Failure &failure, int32_t index, bool of_mask) {
+  cai_error error = failure.error();
+  if (error.index < 0) error.index = index;
+  const std::string_view said = error.message;
+  if (!of_mask || said.starts_with(of_a_mask)) throw Failure(error);
+  throw Failure(error.status, {error.entry, error.index, error.native}, "%s%s", of_a_mask,
+                error.message);
+}
+
 void probe(driver::Session &session, Stream &stream) {
-  for_array(stream.index, [&] {
+  for_source(stream, [&] {
     with(session, stream, [&] { stream.capture = driver::capture_of(session.cu, stream.value); });
     stream.is_probed = true;
     session.met_capture = session.met_capture || stream.capture;

@@ -35,6 +35,7 @@ struct Stream {
   bool is_probed = false;
   bool is_to_join = false;  // the capture that it will join
   bool is_told = false;     // stream 1, to a consumer with an owner that keeps work ordered with it
+  bool of_mask = false;     // it came with the array's mask, and not with the elements
 
   // 1 or 2, a default stream of `context`.
   bool is_default() const noexcept { return value <= driver::stream_per_thread; }
@@ -119,16 +120,23 @@ void call_out(std::uint64_t stream, driver::CUcontext context, Body &&body) {
   session.finish();
 }
 
-// Runs `body`. A Failure that names no array is then of array `index`.
+// Throws a failure again: of array `index` if it names none; of a mask, its message says so.
+[[noreturn, gnu::cold]] void fail_array(const Failure &failure, int32_t index, bool of_mask);
+
+// Runs `body`. A Failure that names no array is then of array `index`, or its mask.
 template <class Body>
-[[gnu::always_inline]] inline void for_array(int32_t index, Body &&body) {
+[[gnu::always_inline]] inline void for_array(int32_t index, Body &&body, bool of_mask = false) {
   try {
     std::forward<Body>(body)();
   } catch (const Failure &failure) {
-    cai_error error = failure.error();
-    if (error.index < 0) error.index = index;
-    throw Failure(error);
+    fail_array(failure, index, of_mask);
   }
+}
+
+// The same for what came with an array or a mask: a stream, an event.
+template <class Source, class Body>
+[[gnu::always_inline]] inline void for_source(const Source &source, Body &&body) {
+  for_array(source.index, std::forward<Body>(body), source.of_mask);
 }
 
 // Runs `body` for array `index`. If it fails, the others go on: returns false, and the first

@@ -66,7 +66,8 @@ void note_all(OpenUse &use, const cai_array *const *arrays, int32_t count, const
     const bool write = writes(array, options.access_of(index), index);
     note(use, array, array.owner, index, write, false);
     if (!array.mask) continue;
-    note(use, *array.mask, array.owner, index, writes_mask(*array.mask, write), true);
+    const bool writes_it = writes_mask(*array.mask, write);
+    for_array(index, [&] { note(use, *array.mask, array.owner, index, writes_it, true); }, true);
   }
 }
 
@@ -87,7 +88,9 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
     const cai_array &array = *arrays[used.index];
     const cai_array &part = used.is_mask ? *array.mask : array;
     if (used.own != 0 && used.own <= driver::stream_per_thread) {
-      for_array(used.index, [&] { used.context = stream_for(session, part, used.own).context; });
+      for_array(
+          used.index, [&] { used.context = stream_for(session, part, used.own).context; },
+          used.is_mask);
     }
     cai_owner *const keeper = keeper_of(array);
     if (keeps_here(keeper) && is_import(keeper) &&

@@ -172,8 +172,9 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   for (Stream &producer : producers) {
     // Stream 1 may come after work that only another owner knows.
     const Way its = producer.is_told && way == Way::forth ? Way::published : way;
-    for_array(producer.index,
-              [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
+    for_source(producer, [&] {
+      steps.add({&producer, edge_between(session, producer, stream, its, flags)});
+    });
   }
   for (Stream &producer : producers) {
     if (fork && producer.value == driver::stream_legacy)
@@ -183,11 +184,13 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   if (stream.capture) {
     for (const Demand::EventOf &event : demand.events) {
       if (external) break;
-      require_complete(session, stream, driver::event_handle(event.value), event.index,
-                       flags & takes_flags
-                           ? "the array's event is pending: wait for it before the capture, or say "
-                             "CAI_USE_EXTERNAL"
-                           : "the array's event is pending: wait for it before the capture");
+      for_source(event, [&] {
+        require_complete(session, stream, driver::event_handle(event.value), event.index,
+                         flags & takes_flags
+                             ? "the array's event is pending: wait for it before the capture, or "
+                               "say CAI_USE_EXTERNAL"
+                             : "the array's event is pending: wait for it before the capture");
+      });
     }
     for (const Conflict &conflict : demand.conflicts) {
       require_complete(session, stream, conflict.event.handle(), conflict.index,
@@ -214,7 +217,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   bool forked = false;
   try {
     for (const Step &step : steps) {
-      for_array(step.producer->index, [&] {
+      for_source(*step.producer, [&] {
         Recorded *const known = recorded ? find(*recorded, *step.producer) : nullptr;
         Event event;
         order(session, *step.producer, stream, step.edge, known ? known->event : event);
@@ -224,7 +227,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
       stream.is_to_join = false;
     }
     for (const Demand::EventOf &event : demand.events) {
-      for_array(event.index, [&] {
+      for_source(event, [&] {
         // The graph waits for the event at every launch, and the event is destroyed with the owner.
         if (stream.capture && event.owner) hold_for_graph(session, stream.capture, event.owner);
         wait(session, stream, driver::event_handle(event.value),
@@ -343,7 +346,9 @@ void cover_if_own(driver::Session &session, const cai_array &array, Stream &wait
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand,
                   Reading &reading) {
   constexpr const char *advice = "the host cannot wait for it";
-  for (Stream &producer : producers) require_not_capturing(session, producer, advice);
+  for (Stream &producer : producers) {
+    for_source(producer, [&] { require_not_capturing(session, producer, advice); });
+  }
   demand.conflicts.remove_if([&](const Conflict &conflict) {
     return is_covered(session, conflict, producers, trace::host) ||
            is_among(demand.events, conflict, trace::host);
@@ -354,18 +359,17 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   // need not.
   Few<Event> recorded;
   for (Stream &producer : producers) {
-    for_array(producer.index, [&] { recorded.add(Event::record(session, producer)); });
+    for_source(producer, [&] { recorded.add(Event::record(session, producer)); });
   }
   reading.leave();
   const Event *last = recorded.begin();
   for (const Stream &producer : producers) {
-    for_array(producer.index,
-              [&] { driver::call(session.cu.cuEventSynchronize, (last++)->handle()); });
+    for_source(producer, [&] { driver::call(session.cu.cuEventSynchronize, (last++)->handle()); });
     trace::edge({producer.index}, trace::host, trace::stream(producer.value),
                 "made: the host has waited for an event (work may be pending there)");
   }
   for (const Demand::EventOf &event : demand.events) {
-    for_array(event.index, [&] {
+    for_source(event, [&] {
       driver::call(session.cu.cuEventSynchronize, driver::event_handle(event.value));
     });
     trace::edge({event.index}, trace::host, trace::event(event.value),

@@ -43,28 +43,41 @@ device::HeldStream stream_for(const cai_array &array, cai_stream *given) {
 
 }  // namespace
 
-void fill(const cai_array &array, const void *value, cai_stream *given) {
-  if (has_no_elements(array)) return;
-  const device::HeldStream stream = stream_for(array, given);
-  const uint32_t itemsize = array.dtype.itemsize;
-  const Use use{&array, CAI_ACCESS_WRITE};
-  if (device::is_cpu(stream.get()->device)) {
-    const Walk walk = walk_on_host(array, array);
-    return work_on_host(*stream.get(), std::make_unique<HostFill>(walk, value, itemsize), &use, 1);
-  }
+std::unique_ptr<HostWork> fill_by_host(const cai_array &array, const void *value) {
+  return std::make_unique<HostFill>(walk_on_host(array, array), value, array.dtype.itemsize);
+}
+
+cai_array as_gpu_finds(const cai_array &array) {
   cai_array found = array;
   found.data = exchange::device_address(array);
+  return found;
+}
+
+void queue_fill(driver::Session &session, driver::CUstream stream, const cai_array &found,
+                const void *value) {
   const Walk walk = walk_over(found, found);
-  work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
-    if (is_of_host(array)) {
-      driver::call(session.cu.cuStreamSynchronize, handle);
-      return fill_on_host(walk, value, itemsize);
-    }
-    fill_on_device(session.cu, walk, value, itemsize, handle);
-  });
+  const uint32_t itemsize = found.dtype.itemsize;
+  if (is_of_host(found)) {
+    driver::call(session.cu.cuStreamSynchronize, stream);
+    return fill_on_host(walk, value, itemsize);
+  }
+  fill_on_device(session.cu, walk, value, itemsize, stream);
 }
 
 namespace {
+
+void fill(const cai_array &array, const void *value, cai_stream *given) {
+  if (has_no_elements(array)) return;
+  const device::HeldStream stream = stream_for(array, given);
+  const Use use{&array, CAI_ACCESS_WRITE};
+  if (device::is_cpu(stream.get()->device)) {
+    return work_on_host(*stream.get(), fill_by_host(array, value), &use, 1);
+  }
+  const cai_array found = as_gpu_finds(array);
+  work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
+    queue_fill(session, handle, found, value);
+  });
+}
 
 // The address of an element.
 uint64_t find(const cai_array &array, const int64_t *index) {

@@ -66,10 +66,13 @@ class HostWork {
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count);
 
-// copy(): copies the elements of valid arrays of fitting shapes. fill(): sets all elements. Neither
-// array has a mask.
-void copy(const cai_array &from, const cai_array &to, cai_stream *given);
-void fill(const cai_array &array, const void *value, cai_stream *given);
+// Sets all elements of an array, which has some, and no mask: by work of the host; or on a GPU's
+// stream, where the array must be as_gpu_finds() returns it. If it is in host memory, the host
+// waits for the stream and fills it at once.
+std::unique_ptr<HostWork> fill_by_host(const cai_array &array, const void *value);
+cai_array as_gpu_finds(const cai_array &array);
+void queue_fill(driver::Session &session, driver::CUstream stream, const cai_array &found,
+                const void *value);
 
 // Queues work on a GPU stream between the beginning and the end of all uses: calls `queue(session,
 // stream)` with the stream's context current. The host waits for it if an array is in host memory.

@@ -142,6 +142,28 @@ void copy(Trial &trial, const OwnArray Arrays::*from, const OwnArray Arrays::*to
   tell_item(trial, a.*to);
 }
 
+// The mask of `to` becomes true: by the stream, the host, or the other GPU.
+void copy_to_masked(Trial &trial, cai_device device) {
+  const Arrays a;
+  const std::int64_t shape[] = {64, 64};
+  const cai_array mask = like_of({'b', '|', 0, 0, 1, 0}, 2, shape);
+  cai_array like = like_of(bytes_type, 2, shape);
+  like.mask = &mask;
+  cai_array *out = nullptr;
+  EXPECT_EQ(cai_array_empty_like(&like, device, nullptr, &out, nullptr), CAI_OK);
+  const OwnArray to(out);
+  cai_array to_elements = *out, to_mask = *out->mask;
+  to_elements.mask = nullptr;
+  to_elements.flags &= ~std::uint32_t{CAI_FLAG_MASKED};
+  to_mask.owner = out->owner;
+  const unsigned char seven = 7, no = 0;
+  EXPECT_EQ(cai_array_fill(a.of_memory, &seven, nullptr, nullptr), CAI_OK);
+  EXPECT_EQ(cai_array_fill(&to_mask, &no, nullptr, nullptr), CAI_OK);
+  trial.call([&](cai_error *error) { return cai_array_copy(a.of_memory, to, a.stream, error); });
+  tell_item(trial, &to_elements);
+  tell_item(trial, &to_mask);
+}
+
 void fill(Trial &trial, const OwnArray Arrays::*array, const OwnStream Arrays::*stream) {
   const Arrays a;
   const unsigned char byte = 9;
@@ -605,6 +627,12 @@ std::vector<Scenario> memory_scenarios() {
        [](Trial &trial) { copy(trial, &Arrays::of_host, &Arrays::of_second, &Arrays::queue); }},
       {"cai_array_copy", "of pinned memory, by the CPU",
        [](Trial &trial) { copy(trial, &Arrays::of_pinned, &Arrays::of_second, &Arrays::queue); }},
+      {"cai_array_copy", "to an array with a mask",
+       [](Trial &trial) { copy_to_masked(trial, gpu0); }},
+      {"cai_array_copy", "to an array of the CPU with a mask",
+       [](Trial &trial) { copy_to_masked(trial, cpu); }},
+      {"cai_array_copy", "to an array of another GPU with a mask",
+       [](Trial &trial) { copy_to_masked(trial, gpu1); }},
       {"cai_array_fill", "on a GPU",
        [](Trial &trial) { fill(trial, &Arrays::of_memory, &Arrays::stream); }},
       {"cai_array_fill", "by the CPU",

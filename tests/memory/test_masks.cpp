@@ -4,6 +4,7 @@
 #include <string>
 
 #include "memories.hpp"
+#include "slow.hpp"
 
 namespace test::mask_tests {
 namespace {
@@ -87,7 +88,27 @@ struct Masked {
 const Bytes six{1, 2, 3, 4, 5, 6};
 const Bytes truths{1, 0, 1, 0, 0, 1};
 
-class Masks : public Memories {};
+class Masks : public Memories {
+ protected:
+  void synchronize_all() const {
+    for (const Handle context : primary) {
+      const With with(context);
+      MUST(gpu().cuCtxSynchronize());
+    }
+  }
+
+  // Ends the stream's capture.
+  static void expect_nodes(cai_stream *stream, std::size_t expected) {
+    static const auto nodes_of =
+        driver_function<int (*)(Handle, Handle *, std::size_t *)>("cuGraphGetNodes");
+    Handle graph = nullptr;
+    std::size_t nodes = 0;
+    MUST(gpu().cuStreamEndCapture(handle(cai_stream_value(stream)), &graph));
+    MUST(nodes_of(graph, nullptr, &nodes));
+    EXPECT_EQ(nodes, expected);
+    MUST(gpu().cuGraphDestroy(graph));
+  }
+};
 
 TEST_F(Masks, GoAlong) {
   for (const cai_device from_device : {cpu, gpu0, gpu1}) {
@@ -100,6 +121,193 @@ TEST_F(Masks, GoAlong) {
       EXPECT_EQ(Masked::get(to.mask_in, 6), truths);
     }
   }
+}
+
+// Any stream of either array's device copies both, or fills the mask: where the mask is on another
+// GPU, between what the stream has done and what it does next. Another stream is refused first.
+TEST_F(Masks, GoAlongOnStreamsOfEitherDevice) {
+  const cai_device devices[] = {cpu, gpu0, gpu1};
+  const OwnStream streams[] = {make_stream(cpu), make_stream(gpu0), make_stream(gpu1)};
+  for (int from_at = 0; from_at < 3; ++from_at) {
+    for (int to_at = 0; to_at < 3; ++to_at) {
+      for (int at = 0; at < 3; ++at) {
+        for (const char *const typestr : {"|b1", static_cast<const char *>(nullptr)}) {
+          const int sum = from_at + to_at;
+          const bool serves = at == 0 ? sum == 0 : at == from_at || at == to_at;
+          Masked from(devices[from_at], {2, 3}, typestr, {2, 3});
+          Masked to(devices[to_at], {2, 3}, "|b1", {2, 3});
+          Masked::put(from.elements_in, six);
+          if (typestr) Masked::put(from.mask_in, truths);
+          Masked::put(to.elements_in, Bytes(6, 9));
+          Masked::put(to.mask_in, Bytes(6, 0));
+          SCOPED_TRACE(testing::Message()
+                       << from_at << " to " << to_at << " by " << at << (typestr ? " masked" : ""));
+          cai_error error{};
+          EXPECT_EQ(cai_array_copy(&from.array, &to.array, streams[at], &error),
+                    serves ? CAI_OK : CAI_ERR_DEVICE)
+              << error.message;
+          EXPECT_EQ(Masked::get(to.elements_in, 6), serves ? six : Bytes(6, 9));
+          const Bytes copied = typestr ? truths : Bytes(6, 1);
+          EXPECT_EQ(Masked::get(to.mask_in, 6), serves ? copied : Bytes(6, 0));
+        }
+      }
+    }
+  }
+}
+
+// The host fills a mask on the CPU for a GPU's stream: after pending work on it, and before the
+// call returns.
+TEST_F(Masks, OnTheCpuAreFilledInOrder) {
+  const OwnStream stream = make_stream(gpu0);
+  Masked from(gpu0, {6}, nullptr, {}), to(cpu, {6}, "|b1", {6});
+  Masked::put(from.elements_in, six);
+  Slow slow;
+  ASSERT_OK(cai_array_fill(to.mask_elements, "", slow, error));
+  ASSERT_OK(cai_array_fill(&from.array, "\x05", stream, error));
+  ASSERT_OK(cai_array_copy(&from.array, &to.array, stream, error));
+  EXPECT_FALSE(slow.is_pending());
+  const auto *const elements = reinterpret_cast<const unsigned char *>(to.array.data);
+  const auto *const mask = reinterpret_cast<const unsigned char *>(to.mask.data);
+  EXPECT_EQ(Bytes(elements, elements + 6), Bytes(6, 5));
+  EXPECT_EQ(Bytes(mask, mask + 6), Bytes(6, 1));
+}
+
+// A CPU stream does both later, and the owners keep both.
+TEST_F(Masks, OnTheCpuGoAlongLater) {
+  for (const char *const typestr : {"|b1", static_cast<const char *>(nullptr)}) {
+    Masked from(cpu, {6}, typestr, {6}), to(cpu, {6}, "|b1", {6});
+    Masked::put(from.elements_in, six);
+    if (typestr) Masked::put(from.mask_in, truths);
+    Masked::put(to.elements_in, Bytes(6, 9));
+    Masked::put(to.mask_in, Bytes(6, 0));
+    Slow slow(true);
+    ASSERT_OK(cai_array_copy(&from.array, &to.array, slow, error));
+    EXPECT_TRUE(slow.is_pending());
+    slow.let_go();
+    ASSERT_OK(cai_array_sync_host(&to.array, error));
+    EXPECT_EQ(Masked::get(to.elements_in, 6), six);
+    EXPECT_EQ(Masked::get(to.mask_in, 6), typestr ? truths : Bytes(6, 1));
+  }
+}
+
+// An array without elements may have a mask with some., whose mask has some.
+TEST_F(Masks, OfNothingAreFilled) {
+  const OwnStream stream = make_stream(gpu0);
+  for (const cai_device device : {cpu, gpu0, gpu1}) {
+    Masked from(gpu0, {0, 3}, nullptr, {}), to(device, {0, 3}, "|b1", {3});
+    Masked::put(to.mask_in, Bytes(3, 0));
+    ASSERT_OK(cai_array_copy(&from.array, &to.array, stream, error));
+    EXPECT_EQ(Masked::get(to.mask_in, 3), Bytes(3, 1));
+  }
+}
+
+// The other GPU's stream fills it after what was on the stream, and before what comes there.
+TEST_F(Masks, OfAnotherGpuAreFilledInTheStreamsOrder) {
+  const OwnStream stream = make_stream(gpu0), other = make_stream(gpu1);
+  Masked from(gpu0, {6}, nullptr, {}), to(gpu1, {6}, "|b1", {6});
+  Masked::put(from.elements_in, six);
+  Masked::put(to.mask_in, Bytes(6, 0));
+  const auto raw = [](const OwnStream &of) { return handle(cai_stream_value(of)); };
+  Handle event = nullptr;
+  {
+    const With with(primary[1]);
+    MUST(gpu().cuEventCreate(&event, 2));
+    MUST(gpu().cuMemsetD8Async(to.mask.data, 7, 6, raw(other)));
+    MUST(gpu().cuEventRecord(event, raw(other)));
+  }
+  // libcai does not know of this work: the stream alone comes after it, and then before the next.
+  MUST(gpu().cuStreamWaitEvent(raw(stream), event, 0));
+  ASSERT_OK(cai_array_copy(&from.array, &to.array, stream, error));
+  EXPECT_EQ(Masked::get(to.mask_in, 6), Bytes(6, 1));
+  ASSERT_OK(cai_array_copy(&from.array, &to.array, stream, error));
+  Handle after = nullptr;
+  {
+    const With with(primary[0]);
+    MUST(gpu().cuEventCreate(&after, 2));
+    MUST(gpu().cuEventRecord(after, raw(stream)));
+  }
+  {
+    const With with(primary[1]);
+    MUST(gpu().cuStreamWaitEvent(raw(other), after, 0));
+    MUST(gpu().cuMemsetD8Async(to.mask.data, 3, 6, raw(other)));
+    MUST(gpu().cuStreamSynchronize(raw(other)));
+  }
+  EXPECT_EQ(Masked::get(to.mask_in, 6), Bytes(6, 3));
+  for (const Handle each : {event, after}) MUST(gpu().cuEventDestroy_v2(each));
+
+  const With with(primary[0]);
+  MUST(gpu().cuStreamBeginCapture_v2(raw(stream), 2));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "two GPUs copy the elements and the mask",
+               cai_array_copy(&from.array, &to.array, stream, error));
+  expect_nodes(stream, 0);
+}
+
+// The GPU of two masks copies them, if that of the elements cannot.
+TEST_F(Masks, MayBeOnAnotherGpuThanTheElements) {
+  const OwnStream stream = make_stream(gpu0);
+  for (cai_stream *const given : {stream.get(), static_cast<cai_stream *>(nullptr)}) {
+    Masked from(gpu0, {6}, "|b1", {6}), to(gpu0, {6}, "|b1", {6});
+    Masked from_there(gpu1, {6}, "|b1", {6}), to_there(gpu1, {6}, "|b1", {6});
+    Masked::put(from.elements_in, six);
+    Masked::put(from_there.mask_in, truths);
+    Masked::put(to_there.mask_in, Bytes(6, 0));
+    synchronize_all();
+    cai_array source = from.array, target = to.array;
+    source.owner = target.owner = nullptr;
+    source.mask = &from_there.mask;
+    target.mask = &to_there.mask;
+    ASSERT_OK(cai_array_copy(&source, &target, given, error));
+    synchronize_all();
+    EXPECT_EQ(Masked::get(to.elements_in, 6), six);
+    EXPECT_EQ(Masked::get(to_there.mask_in, 6), truths);
+  }
+}
+
+// What refuses the mask's stream has not touched the elements.
+TEST_F(Masks, AreAskedBeforeTheElementsGo) {
+  const OwnStream stream = make_stream(gpu0), of_mask = make_stream(gpu0);
+  Masked from(gpu0, {6}, "|b1", {6}), to(gpu0, {6}, "|b1", {6});
+  Masked::put(from.elements_in, six);
+  Masked::put(from.mask_in, truths);
+  Masked::put(to.elements_in, Bytes(6, 9));
+  Masked::put(to.mask_in, Bytes(6, 0));
+  const auto raw = [](const OwnStream &of) { return handle(cai_stream_value(of)); };
+  cai_array array = from.array;
+  from.mask.owner = array.owner = nullptr;
+  array.stream_kind = from.mask.stream_kind = CAI_STREAM_STREAM;
+  array.stream = cai_stream_value(stream);
+  from.mask.stream = cai_stream_value(of_mask);
+  const auto refuses = [&](cai_status status, const char *text) {
+    cai_error error{};
+    EXPECT_EQ(cai_array_copy(&array, &to.array, stream, &error), status) << error.message;
+    EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+    EXPECT_EQ(error.index, 0);
+    EXPECT_EQ(std::string(error.message).rfind("mask: ", 0), 0U) << error.message;
+    EXPECT_NE(std::string(error.message).find(text), std::string::npos) << error.message;
+  };
+  {
+    const With with(primary[0]);
+    for (const OwnStream *each : {&stream, &of_mask}) {
+      MUST(gpu().cuStreamBeginCapture_v2(raw(*each), 2));
+    }
+    refuses(CAI_ERR_CAPTURE, "into another: nothing can order the two");
+    for (const OwnStream *each : {&stream, &of_mask}) expect_nodes(*each, 0);
+    MUST(gpu().cuStreamBeginCapture_v2(raw(of_mask), 2));
+    refuses(CAI_ERR_CAPTURE, "is not: capture it too");
+    expect_nodes(of_mask, 0);
+  }
+  Handle event = nullptr;
+  {
+    const With with(primary[0]);
+    MUST(gpu().cuEventCreate(&event, 2));
+    MUST(gpu().cuEventRecord(event, raw(of_mask)));
+  }
+  from.mask.stream_kind = CAI_STREAM_EVENT;
+  from.mask.stream = reinterpret_cast<std::uintptr_t>(event);
+  refuses(CAI_ERR_ORDER, "has no stream that could wait at the end");
+  MUST(gpu().cuEventDestroy_v2(event));
+  EXPECT_EQ(Masked::get(to.elements_in, 6), Bytes(6, 9));
+  EXPECT_EQ(Masked::get(to.mask_in, 6), Bytes(6, 0));
 }
 
 TEST_F(Masks, AreRepeated) {

@@ -2362,7 +2362,10 @@ functions! {
     ///
     /// A mask is copied, too: `to` must have a mask of the same type, not read-only, whose shape
     /// `from`'s mask broadcasts to; masks of bits must have the same shape, and fill whole bytes. If
-    /// `from` has no mask, `to`'s mask is set to true.
+    /// `from` has no mask, `to`'s mask is set to true. Elements and masks are one use: if it is refused,
+    /// neither has changed. If a mask must be copied or set by another GPU than the stream's, the
+    /// thread's current stream of that GPU does it, between what the stream has done and what it does
+    /// next; not in a capture.
     ///
     /// # Arguments
     ///
@@ -2380,9 +2383,10 @@ functions! {
     /// if `to` has no mask for `from`'s or its mask does not match; [`CAI_ERR_LAYOUT`] if elements
     /// of `to` overlap each other or `from`'s; [`CAI_ERR_UNSUPPORTED`] for bits, except masks whose
     /// bits fill whole bytes; [`CAI_ERR_DEVICE`] for a stream of a third device; [`CAI_ERR_CAPTURE`],
-    /// also if the stream is being captured and the host must wait; [`CAI_ERR_STATE`] if the memory
-    /// was freed, or a reset has ended the stream; the failure of earlier work on a CPU stream,
-    /// once; the rest as [`cai_use_begin()`].
+    /// also if the stream is being captured and the host, or another GPU, must do a part;
+    /// [`CAI_ERR_STATE`] if the memory was freed, or a reset has ended the stream; the failure of
+    /// earlier work on a CPU stream, once; the rest as [`cai_use_begin()`], of a mask's stream with
+    /// "mask: " before the message.
     ///
     /// Since 0.1.
     pub fn cai_array_copy(
