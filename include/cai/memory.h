@@ -908,13 +908,13 @@ cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error)
 /** Makes a handle that another process can open. libcai does not order work between processes: wait
  * for the work on the memory, then tell the other process by a message.
  *
- * @param memory  of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Hold a
- *                reference until the other processes have closed theirs
+ * @param memory  a GPU's, of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Hold
+ *                a reference until the other processes have closed theirs
  * @param fd      receives the pool's descriptor, which the caller must close; -1 for
  *                #CAI_IPC_LEGACY
- * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is read-only
- *         or has no bytes; #CAI_ERR_STATE if it was freed, or if the manager returned an invalid
- *         handle; #CAI_ERR_CUDA; the manager's status; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is the
+ *         CPU's, is read-only or has no bytes; #CAI_ERR_STATE if it was freed, or if the manager
+ *         returned an invalid handle; #CAI_ERR_CUDA; the manager's status; #CAI_ERR_ARGUMENT.
  * NBEP 7, get_ipc_handle. Since 0.1. */
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd, cai_error *error);
 

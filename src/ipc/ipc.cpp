@@ -47,6 +47,21 @@ bool can_be_opened(const cai_ipc_handle &handle) noexcept {
          !handle.reserved && !handle.reserved1 && !handle.reserved2;
 }
 
+// The first reserved word that is not 0, with its value; empty if all are.
+struct ReservedText {
+  explicit ReservedText(const cai_ipc_handle &handle) {
+    const std::pair<const char *, uint64_t> words[] = {{"reserved", handle.reserved},
+                                                       {"reserved1", handle.reserved1},
+                                                       {"reserved2", handle.reserved2}};
+    for (const auto &[name, value] : words) {
+      if (value == 0) continue;
+      std::snprintf(text, sizeof text, ", %s %" PRIu64 " (not 0)", name, value);
+      return;
+    }
+  }
+  char text[64] = "";
+};
+
 // ---- Sharing ------------------------------------------------------------------------------------
 
 struct Sharing {
@@ -118,9 +133,10 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
   if (!can_be) {
     const char *const name = cai_kind_name(kind);
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "memory of kind \"%s\" cannot be shared%s", name,
-                  memory.facts.flags & CAI_MEMORY_FOREIGN ? ": another library owns it"
-                  : memory.facts.size == 0                ? ": it has no bytes"
-                                                          : "");
+                  device::is_cpu(memory.facts.device)       ? ": it is the CPU's, not a GPU's"
+                  : memory.facts.flags & CAI_MEMORY_FOREIGN ? ": another library owns it"
+                  : memory.facts.size == 0                  ? ": it has no bytes"
+                                                            : "");
   }
   if (memory.facts.flags & CAI_MEMORY_READONLY) {
     throw Failure(CAI_ERR_UNSUPPORTED, {},
@@ -172,8 +188,9 @@ void require_handle(const cai_ipc_handle &handle, int32_t fd, cai_device device,
   if (handle.struct_size < sizeof handle || !can_be_opened(handle)) {
     throw Failure(CAI_ERR_VALUE, {},
                   "the handle is invalid: struct_size %u, kind %u, size %" PRIu64
-                  ", offset %" PRIu64 ", process %" PRIu64,
-                  handle.struct_size, handle.kind, handle.size, handle.offset, handle.process);
+                  ", offset %" PRIu64 ", process %" PRIu64 "%s",
+                  handle.struct_size, handle.kind, handle.size, handle.offset, handle.process,
+                  ReservedText(handle).text);
   }
   if (is_pool(handle) != (fd >= 0)) {
     throw Failure(CAI_ERR_VALUE, {}, "fd is %d, and the handle is %s", fd,

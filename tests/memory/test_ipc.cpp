@@ -603,6 +603,12 @@ TEST_F(Ipc, Refusals) {
   refused([](auto &h) { h.size = 0; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE, "size 0");
   refused([](auto &h) { h.struct_size = 8; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE,
           "struct_size 8");
+  refused([](auto &h) { h.reserved = 1U << 31; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE,
+          ", reserved 2147483648 (not 0)");
+  refused([](auto &h) { h.reserved1 = 5; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE,
+          ", reserved1 5 (not 0)");
+  refused([](auto &h) { h.reserved2 = UINT64_MAX; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE,
+          ", reserved2 18446744073709551615 (not 0)");
   refused([](auto &h) { ++h.process_start; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "has ended");
   refused([](auto &h) { h.process = static_cast<std::uint64_t>(getpid()); }, gpu0, -1,
           CAI_OPEN_AUTO, CAI_ERR_STATE, "own");
@@ -627,6 +633,11 @@ TEST_F(Ipc, Refusals) {
   std::int32_t fd = 17;
   EXPECT_EQ(cai_memory_share(pinned, &handle, &fd, nullptr), CAI_ERR_UNSUPPORTED);
   EXPECT_EQ(cai_memory_share(of_pool, &handle, &fd, nullptr), CAI_ERR_UNSUPPORTED);
+  for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_HOST}) {
+    const OwnMemory of_the_cpu = allocate(cpu, kind, 64);
+    EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "cannot be shared: it is the CPU's, not a GPU's",
+                 cai_memory_share(of_the_cpu, &handle, &fd, error));
+  }
   EXPECT_EQ(fd, 17);
 }
 

@@ -2546,16 +2546,16 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `memory`: of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Hold a
-    ///   reference until the other processes have closed theirs
+    /// - `memory`: a GPU's, of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Hold
+    ///   a reference until the other processes have closed theirs
     /// - `fd`: receives the pool's descriptor, which the caller must close; -1 for
     ///   [`CAI_IPC_LEGACY`]
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is read-only
-    /// or has no bytes; [`CAI_ERR_STATE`] if it was freed, or if the manager returned an invalid
-    /// handle; [`CAI_ERR_CUDA`]; the manager's status; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is the
+    /// CPU's, is read-only or has no bytes; [`CAI_ERR_STATE`] if it was freed, or if the manager
+    /// returned an invalid handle; [`CAI_ERR_CUDA`]; the manager's status; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(
         memory: *mut cai_memory,
