@@ -200,6 +200,12 @@ def test_out_of_memory_is_asked_twice():
     with pytest.raises(MemoryError):
         Memory(100, manager=manager)
     assert len(manager.calls) == 2
+    libcai.flush("cpu")
+    wrapper = Failing(upstream=Heap("cpu"))
+    wrapper.error = MemoryError("none left")
+    with pytest.raises(MemoryError):
+        Memory(100, manager=wrapper)
+    assert len(wrapper.calls) == 1  # nothing was pending
 
 
 @pytest.mark.parametrize("answer", [None, "address", (1, 2), (1, 2, 3, 4), -1, 1 << 64, 1.5])
