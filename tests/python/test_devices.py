@@ -54,7 +54,9 @@ def test_the_cpu_by_name(text):
     assert Device(text) == CPU
 
 
-@pytest.mark.parametrize("text", ["", "gpu:", "gpu:x", "cpu:0:1", "tpu", "gpu:-1", "gpu\0:1"])
+@pytest.mark.parametrize(
+    "text", ["", "gpu:", "gpu:x", "cpu:0:1", "tpu", "gpu:-1", "gpu\0:1", "\ud800"]
+)
 def test_no_devices(text):
     with pytest.raises(libcai.UseError):
         Device(text)

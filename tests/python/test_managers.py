@@ -9,6 +9,7 @@ import io
 import os
 import pickle
 import weakref
+from pathlib import Path
 
 import pytest
 from helpers import python, run_threads
@@ -614,6 +615,18 @@ def test_what_is_refused(heap, tmp_path):
         libcai.set_memory_manager(heap)
     with pytest.raises(libcai.UseError):
         libcai.set_memory_manager("nosuch")
+
+
+def test_paths_that_are_none(heap, tmp_path):
+    cut = f"{tmp_path}/a.csv\0evil"
+    for path in (cut, cut.encode(), Path(cut)):
+        with pytest.raises(libcai.UseError, match=r"path is .*, with a NUL"):
+            memory_manager("logging", upstream=heap, path=path)
+    with pytest.raises(libcai.UseError, match=r"path is .*, with a lone surrogate"):
+        memory_manager("logging", upstream=heap, path="\ud800")
+    with pytest.raises(TypeError, match=r"path is 5, and neither a str, bytes nor an os\.PathLike"):
+        memory_manager("logging", upstream=heap, path=5)
+    assert not any(tmp_path.iterdir())
 
 
 def test_failures_that_nobody_hears_of(monkeypatch):

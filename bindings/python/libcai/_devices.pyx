@@ -241,10 +241,25 @@ cdef uint32_t word_of(dict words, given, str what) except? 0xFFFFFFFF:
 
 cdef bytes text_for_c(given, str what):
     if not isinstance(given, str):
-        raise TypeError(f"{what} must be a str, not {type(given).__name__}")
+        raise TypeError(f"{what} must be a str, not {shown(given)}")
     if "\0" in given:
-        raise UseError(f"{what} is {given!r}, with a NUL")
-    return given.encode("utf-8", "surrogateescape")
+        raise UseError(f"{what} is {shown(given)}, with a NUL")
+    try:
+        return given.encode("utf-8", "surrogateescape")  # as Python writes the bytes of a path
+    except UnicodeEncodeError:
+        raise UseError(f"{what} is {shown(given)}, with a lone surrogate") from None
+
+
+cdef bytes path_for_c(given):
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        raise TypeError(f"path is {shown(given)}, and neither a str, bytes nor an os.PathLike")
+    try:
+        path = os.fsencode(given)
+    except UnicodeEncodeError:
+        raise UseError(f"path is {shown(given)}, with a lone surrogate") from None
+    if b"\0" in path:
+        raise UseError(f"path is {shown(given)}, with a NUL")
+    return path
 
 
 include "devices/device.pxi"

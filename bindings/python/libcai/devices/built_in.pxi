@@ -95,6 +95,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
             ("exportable", exportable), ("install", install), ("limit", limit), ("path", path),
             ("write", write), ("retry", retry))
         if value is not None}
+    file = path_for_c(path) if path is not None else b""
     known = PARAMETERS.get(name, ())
     for key in parameters:
         if key not in known:
@@ -124,7 +125,6 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
         given.retry.context = kept
         given.retry.destroy = cai_py_let_go
         params = &given.retry
-    file = os.fsencode(path) if path is not None else b""
     if name == "logging" and file:
         given.log.path = file
     with nogil:
