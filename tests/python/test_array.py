@@ -507,9 +507,41 @@ def test_a_field_s_name_says_bfloat16():
 
 
 def test_numpy_s_arrays_of_ml_dtypes():
-    for name in ("bfloat16", "float8_e4m3fn", "float8_e8m0fnu"):
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"):
         values = np.ones(3, getattr(ml_dtypes, name))
-        assert libcai.asarray(values).dtype == values.dtype
+        array = libcai.asarray(values)
+        assert (array.dtype, array.data) == (values.dtype, values.ctypes.data)
+        assert array.typestr == libcai.zeros(3, name).typestr
+        assert array.item(1) == 1
+        ext = extension_of(array)
+        assert libcai.cffi.array_from(values).dtype.ext == ext != 0
+        assert extension_of(libcai.asarray(values[::-1])) == ext
+
+
+@pytest.mark.parametrize("typestr", ["<f1", ">f1", "|f1"])
+def test_numpy_s_typestr_of_a_float8(typestr):
+    """ml_dtypes' float8_e5m2 has the kind of floats: only the name tells which of them."""
+    dtype = np.dtype(ml_dtypes.float8_e5m2)
+    for more in ({}, {"descr": [("", typestr)]}):
+        array = libcai.asarray(Void(dtype, typestr=typestr, **more))
+        assert (array.typestr, array.dtype, extension_of(array)) == ("|V1", dtype, 3)
+    for given in (
+        Void("float8_e4m3fn", typestr=typestr),
+        Void(None, typestr=typestr),
+        Void(dtype, typestr=typestr, descr=[("a", typestr)]),
+        Void(dtype, typestr=typestr, descr=[("", "<f2")]),
+        Void(dtype, typestr=typestr, descr=5),
+        Void(dtype, typestr=typestr.encode()),
+    ):
+        for read in (libcai.asarray, libcai.cffi.array_from):
+            with pytest.raises((libcai.InterfaceError, libcai.InterfaceTypeError)):
+                read(given)
+    whole = Void(dtype, typestr=typestr)
+    for read in (libcai.asarray, libcai.cffi.array_from):
+        with pytest.raises(libcai.InterfaceError, match=r"^typestr: "):
+            read(whole, strict=True)
+    with pytest.raises(libcai.InterfaceError, match=r"^typestr: "):
+        libcai.from_interface(whole.__cuda_array_interface__, owner=whole)
 
 
 def test_a_dtype_that_raises_passes_unchanged():

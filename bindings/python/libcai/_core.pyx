@@ -28,7 +28,8 @@ from libcai import _relaxed
 from libcai._providers import provided, stream_of_cupy
 from libcai._stream import NO_ORDER as _NO_ORDER, resolve
 from libcai._types import Device, Location, device as device_of
-from libcai._unpack import dtype_name, refuse_lazy, refuse_masked, refuse_numpy
+from libcai._unpack import (
+    dtype_name, is_float8_e5m2, refuse_lazy, refuse_masked, refuse_numpy)
 from libcai.errors import (
     BufferError, InterfaceError, InterfaceTypeError, StateError, UseError, ViewError, ViewIndexError,
     _NoDlpackError, add_note, from_order, from_status, shown)

@@ -143,6 +143,14 @@ def dtype_name(obj):
     return None
 
 
+def is_float8_e5m2(obj, typestr, *descr):
+    """Whether an object's dict has NumPy's typestr of ml_dtypes' float8_e5m2, which no other type
+    has, and its dtype is of that name. A descr must say no more."""
+    if type(typestr) is not str or typestr not in ("<f1", ">f1", "|f1"):
+        return False
+    return descr in ((), ([("", typestr)],)) and dtype_name(obj) == "float8_e5m2"
+
+
 def is_numpy_bool(kind):
     """Before 2.3 it has `__index__`, with a warning."""
     return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
@@ -177,6 +185,15 @@ class Unpacker:
         if mask is not None:
             self._unpack_mask(mask, host, out)
         return out
+
+    def take_float8(self, interface, obj):
+        """As take_float8() in core/reading.pxi."""
+        descr = [self.entries["descr"]] if "descr" in self.entries else []
+        if not is_float8_e5m2(obj, self.entries.get("typestr"), *descr):
+            return False
+        self._unpack("|V1", interface.typestr, 0)
+        interface.descr = self._ffi.new("cai_value *")[0]
+        return True
 
     def _fetch(self, value):
         """Takes all values of a dict, or of a mapping, at once."""

@@ -118,6 +118,7 @@ def array_from(obj, *, strict=False):
     host, value = find(obj)
     unpacker = Unpacker(ffi, lib)
     interface = unpacker.interface(value, host)
+    is_float8 = not strict and unpacker.take_float8(interface, obj)
     size = lib.cai_interface_storage(interface)
     storage = ffi.new("uint64_t[]", size // 8 + 1)
     borrowed = ffi.new("cai_array *")
@@ -133,7 +134,10 @@ def array_from(obj, *, strict=False):
         for part, holder in ((borrowed, obj), (borrowed.mask, unpacker.mask_holder))
         if part and holder is not None
     ]
-    _say_extension(borrowed, obj)
+    if is_float8:
+        borrowed.dtype.ext = lib.CAI_EXT_FLOAT8_E5M2
+    else:
+        _say_extension(borrowed, obj)
     kept = _Kept((obj, unpacker.mask_holder, streams))
     out = ffi.new("cai_array **")
     context = ffi.cast("void *", int(_libc_ffi.cast("uintptr_t", kept.word)))

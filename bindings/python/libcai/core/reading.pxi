@@ -173,6 +173,21 @@ cdef bint may_be_extended(const cai_array *array) noexcept:
             and array.dtype.ext == CAI_EXT_NONE and array.descr == NULL)
 
 
+cdef bint take_float8(Reading *r, PyObject *holder) except -1:
+    """Reads the '<f1' of a float8_e5m2 as one byte, whose type the caller then sets."""
+    cdef cai_value *typestr = &r.interface.typestr
+    cdef PyObject *descr = r.entries.value[CAI_ENTRY_DESCR]
+    if typestr.form != CAI_FORM_TEXT or typestr.length != 3 or typestr.text[2] != c"1":
+        return False
+    given = <object>r.entries.value[CAI_ENTRY_TYPESTR]
+    if not (is_float8_e5m2(<object>holder, given) if descr == NULL
+            else is_float8_e5m2(<object>holder, given, <object>descr)):
+        return False
+    typestr.text = b"|V1"
+    cai_py_missing(&r.interface.descr)
+    return True
+
+
 cdef int say_extension(cai_py_block *block) except -1:
     """Takes the exporter's dtype for bytes that may be a bfloat16. Ends the block on failure."""
     cdef cai_dtype *dtype = &block.array.dtype
@@ -210,7 +225,9 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     cdef cai_error error
     cdef cai_status status = CAI_OK
     cdef cai_py_block *block
+    cdef bint is_float8
     gather(r, protocol)
+    is_float8 = ask and not strict and take_float8(r, holder)
     block = read_block(r, CAI_STRICT if strict else CAI_LENIENT, NULL, NULL, &error, &status)
     if block == NULL:
         raise_error(&error, &r.entries)
@@ -225,7 +242,9 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
         say_streams(block, ask)
     if block.array.stream_kind == CAI_STREAM_STREAM:
         block.owner.freed_on = block.array.stream
-    if ask and may_be_extended(&block.array):
+    if is_float8:
+        block.array.dtype.ext = CAI_EXT_FLOAT8_E5M2
+    elif ask and may_be_extended(&block.array):
         say_extension(block)
     return wrap(&block.array, &block.owner)
 
