@@ -395,6 +395,19 @@ def test_capsules_are_consumed_once(version):
     assert sys.getrefcount(array) == before
 
 
+@pytest.mark.parametrize("version", FORMS)
+def test_a_capsule_for_another_device_is_not_consumed(version):
+    array = values()
+    capsule = libcai.asarray(array).__dlpack__(max_version=version)
+    for device in ((2, 0), (3, 0), (10, 0)):
+        with pytest.raises(libcai.BufferError, match=r"device: the tensor is on \(1, 0\), where"):
+            libcai.from_dlpack(capsule, device=device)
+    taken = libcai.from_dlpack(capsule, device="cpu")
+    np.testing.assert_array_equal(np.asarray(taken), array)
+    with pytest.raises(libcai.InterfaceTypeError, match="consumed before"):
+        libcai.from_dlpack(capsule, device=(2, 0))
+
+
 def test_no_capsules():
     for wrong in (3, None, "dltensor", values):
         with pytest.raises(libcai.InterfaceTypeError, match="has no __dlpack__"):
@@ -502,6 +515,8 @@ def test_wrong_tensors_are_not_consumed(changes, said):
     with pytest.raises((libcai.Error, NotImplementedError)) as raised:
         libcai.from_dlpack(capsule)
     assert said in str(raised.value)
+    with pytest.raises((libcai.Error, NotImplementedError)):
+        libcai.from_dlpack(capsule, device=(2, 0))
     assert '"dltensor_versioned"' in repr(capsule)
     assert not deleted
 

@@ -179,7 +179,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     ----------
     obj : object
         With ``__dlpack__`` and ``__dlpack_device__``; or a DLPack capsule, of either name, which is
-        consumed.
+        consumed unless the call fails.
     device : Device, str or tuple, optional
         The wanted device of the array: libcai's device, or DLPack's ``(type, id)``. The exporter
         copies if necessary.
@@ -323,32 +323,36 @@ cdef tuple dlpack_device_of(device):
     return pair_of(device if isinstance(device, tuple) else Device(device), "device")
 
 
-cdef int must_be_on(const cai_array *array, tuple there) except -1:
+cdef int must_be_on(const DLTensor *tensor, tuple there) except -1:
     """Checks the device, since some exporters accept every argument and ignore it. Host memory has
     no id."""
-    if array.device_type == there[0] and (
-            array.device_type != CAI_DEVICE_CUDA or array.device_id == there[1]):
+    here = <int>tensor.device.device_type, tensor.device.device_id
+    if here[0] == there[0] and (here[0] != CAI_DEVICE_CUDA or here[1] == there[1]):
         return 0
-    raise BufferError(
-        f"device: the tensor is on {(array.device_type, array.device_id)}, where {there} was asked "
-        "for")
+    raise BufferError(f"device: the tensor is on {here}, where {there} was asked for")
 
 
 cdef Array from_capsule(capsule, uint64_t stream, bint asked, tuple there):
     """Consumes a capsule on success, if its tensor is on the device `there`. `asked`: the stream is
     not the exporter's own."""
     cdef PyObject *object = <PyObject *>capsule
+    cdef DLManagedTensorVersioned *tensor
+    cdef DLManagedTensor *legacy
     cdef cai_array *array = NULL
     cdef Array made
     cdef cai_error error
     cdef cai_status status
     if PyCapsule_IsValid(object, b"dltensor_versioned"):
-        status = cai_dlpack_own(
-            <DLManagedTensorVersioned *>PyCapsule_GetPointer(object, b"dltensor_versioned"),
-            stream, &array, &error)
+        tensor = <DLManagedTensorVersioned *>PyCapsule_GetPointer(object, b"dltensor_versioned")
+        # Of another major version, which is refused, the device cannot be read.
+        if there is not None and tensor.version.major == DLPACK_MAJOR_VERSION:
+            must_be_on(&tensor.dl_tensor, there)
+        status = cai_dlpack_own(tensor, stream, &array, &error)
     elif PyCapsule_IsValid(object, b"dltensor"):
-        status = cai_dlpack_own_legacy(
-            <DLManagedTensor *>PyCapsule_GetPointer(object, b"dltensor"), stream, &array, &error)
+        legacy = <DLManagedTensor *>PyCapsule_GetPointer(object, b"dltensor")
+        if there is not None:
+            must_be_on(&legacy.dl_tensor, there)
+        status = cai_dlpack_own_legacy(legacy, stream, &array, &error)
     else:
         raise InterfaceTypeError(
             f"interface: {shown(capsule)} is no capsule of DLPack's, or was consumed before",
@@ -360,8 +364,6 @@ cdef Array from_capsule(capsule, uint64_t stream, bint asked, tuple there):
     else:
         PyCapsule_SetName(object, b"used_dltensor_versioned")
     made = around(array, capsule)
-    if there is not None:
-        must_be_on(made.array, there)
     find_by_address(made, CAI_OWNER_ASKED if asked else 0)
     return made
 
