@@ -85,6 +85,21 @@ def test_arguments_that_are_none():
         Device.count("tpu")
 
 
+def test_uuids_that_are_none():
+    class Sixteen:
+        def __index__(self):
+            return 16
+
+    for uuid in (16, 1 << 60, True, Sixteen(), "gpu", 1.5, None, [0] * 16):
+        with pytest.raises(
+            TypeError, match=r"^uuid is .*, and neither a uuid\.UUID nor its 16 bytes"
+        ):
+            Device.find(uuid)
+    for uuid in (b"", bytes(15), bytearray(17)):
+        with pytest.raises(libcai.UseError, match="16 bytes"):
+            Device.find(uuid)
+
+
 def test_what_is_known_of_the_cpu():
     assert Device.count("cpu") == 1
     assert Device.current("cpu") == Device.most_free("cpu") == CPU

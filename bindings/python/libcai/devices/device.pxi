@@ -87,13 +87,19 @@ def most_free(int32_t kind):
 
 
 def find_device(uuid):
-    cdef bytes data = bytes(uuid)
-    cdef const uint8_t *identity = <const uint8_t *><const char *>data
+    cdef bytes data
+    cdef const uint8_t *identity
     cdef cai_device out
     cdef cai_error error
     cdef cai_status status
+    try:
+        data = bytes(memoryview(uuid))  # of an integer, bytes() would make as many zeros
+    except TypeError:
+        raise TypeError(
+            f"uuid is {shown(uuid)}, and neither a uuid.UUID nor its 16 bytes") from None
     if len(data) != 16:
         raise UseError(f"a UUID has 16 bytes, not {len(data)}")
+    identity = <const uint8_t *><const char *>data
     with nogil:
         status = cai_device_find(identity, &out, &error)
     succeed(status, &error)
