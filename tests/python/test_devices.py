@@ -75,14 +75,27 @@ def test_arguments_that_are_none():
     for given in (None, 1, b"cpu", ["cpu"], (1,), (1, 2, 3)):
         with pytest.raises(TypeError, match="a device is a"):
             libcai.Stream(given)
-    for given in ((1.5, 0), (1, "0")):
-        with pytest.raises(TypeError):
+    for given, text in (
+        ((1.5, 0), "type is 1.5"),
+        ((1.5, None), "type is 1.5"),
+        ((1, "0"), "id is '0'"),
+    ):
+        with pytest.raises(TypeError, match=f"^a device's {text}, and an integer is required"):
             libcai.Stream(given)
+    for given, text in (((1.5, 0), "type is 1.5"), ((2, 0.5), "id is 0.5")):
+        with pytest.raises(TypeError, match=f"^a device's {text}, and an integer is required"):
+            Device(*given)
+    with pytest.raises(libcai.UseError, match="type is"):
+        libcai.Stream((1 << 40, None))
     for given in ((99, 0), (1, 5), (2, -1), (2, 1 << 40), (10, 0)):
         with pytest.raises((libcai.UseError, libcai.CudaError)):
             libcai.Stream(given)
-    with pytest.raises(libcai.UseError):
-        Device.count("tpu")
+    for ask in (Device.count, Device.current, Device.most_free):
+        for kind in ("tpu", 1 << 40, -1):
+            with pytest.raises(libcai.UseError):
+                ask(kind)
+        with pytest.raises(TypeError, match=r"kind is 1\.5"):
+            ask(1.5)
 
 
 def test_uuids_that_are_none():
@@ -117,6 +130,10 @@ def test_what_is_known_of_the_cpu():
     CPU.synchronize()
     CPU.set_cache(5)
     CPU.trim_cache()
+    with pytest.raises(TypeError, match=r"^size is 1\.5, and an integer is required"):
+        CPU.set_cache(1.5)
+    with pytest.raises(TypeError, match=r"^keep is 1\.5, and an integer is required"):
+        CPU.trim_cache(1.5)
 
 
 def test_no_gpu():

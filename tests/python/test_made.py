@@ -166,15 +166,22 @@ def test_structured_types_that_are_refused():
 
 
 def test_what_is_refused():
-    for typestr in ("f4x", "<f3", "|t1\0", "", "<f4,<i2"):
+    for typestr in ("f4x", "<f3", "|t1\0", "", "<f4,<i2", "\ud800"):
         with pytest.raises(libcai.UseError):
             libcai.empty(3, typestr)
     with pytest.raises(TypeError):
         libcai.empty(3, 5)
     with pytest.raises(libcai.UseError, match="extent -1 is negative"):
         libcai.empty((3, -1))
-    with pytest.raises(TypeError):
-        libcai.empty((3, 1.5))
+    for shape in (1.5, (3, 1.5), "3", None, list):
+        said = re.escape(f"shape is {shape!r}, where integers are required")
+        for make in (libcai.empty, libcai.Memory(64, device="cpu").array):
+            with pytest.raises(TypeError, match=f"^{said}"):
+                make(shape, "<f8")
+    for make in (libcai.empty, libcai.zeros, lambda shape, **more: libcai.full(shape, 1, **more)):
+        for more in ({}, {"device": "cpu"}):
+            with pytest.raises(TypeError, match=r"^manager is 'x', and a libcai\.MemoryManager is"):
+                make(3, manager="x", **more)
     for shape in ((1 << 62, 1 << 62), 1 << 61, (1 << 61, 8, 1)):
         with pytest.raises(libcai.UseError):
             libcai.empty(shape, "<f8")
@@ -184,6 +191,9 @@ def test_what_is_refused():
         libcai.empty(1 << 58)
     with pytest.raises(libcai.UseError):
         libcai.empty(3, kind="fast")
+    for make in (libcai.empty, lambda shape, kind: libcai.to(np.ones(shape), "cpu", kind=kind)):
+        with pytest.raises(TypeError, match="kind must be a str, not 5"):
+            make(3, kind=5)
     with pytest.raises(libcai.CudaError):
         libcai.empty(3, "<f4", kind="cuda_array")
     with pytest.raises(TypeError):
@@ -264,7 +274,7 @@ def test_item():
         array.item(1, 2)
     with pytest.raises(libcai.UseError, match="0 given"):
         array.item()
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^index is \(0, 0, 'x'\), where integers are required"):
         array.item(0, 0, "x")
     with pytest.raises(libcai.ViewIndexError):
         libcai.zeros((0, 3)).first()

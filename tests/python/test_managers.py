@@ -607,10 +607,19 @@ def test_what_is_refused(heap, tmp_path):
         memory_manager("retrying", upstream=heap)
     with pytest.raises(TypeError, match=r"'limiting'.* requires 'limit'"):
         memory_manager("limiting", upstream=heap)
-    with pytest.raises(TypeError, match="MemoryManager is required"):
-        memory_manager("statistics", upstream="host")
+    for more in ({}, {"device": "cpu"}):
+        with pytest.raises(TypeError, match=r"^upstream is 'host', and a libcai\.MemoryManager is"):
+            memory_manager("statistics", upstream="host", **more)
+        with pytest.raises(TypeError, match=r"^upstream is 'host', and a libcai\.MemoryManager is"):
+            Heap(upstream="host", **more)
     with pytest.raises(TypeError, match="name must be a str"):
         memory_manager(5, device="cpu")
+    with pytest.raises(libcai.UseError, match=r"name is .* with a lone surrogate"):
+        memory_manager("\ud800", device="cpu")
+    with pytest.raises(TypeError, match=r"^size is 1\.5, and an integer is required"):
+        heap.alloc(1.5)
+    with pytest.raises(TypeError, match=r"^keep is 1\.5, and an integer is required"):
+        heap.trim_cache(1.5)
     with pytest.raises(TypeError, match="the name of a manager, or a subclass"):
         libcai.set_memory_manager(heap)
     with pytest.raises(libcai.UseError):

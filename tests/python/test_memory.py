@@ -55,18 +55,24 @@ def test_what_is_known_of_it(kind):
 
 
 def test_words_and_numbers_that_are_none():
-    for kind in ("", "device", "none", "default\0"):
+    for kind in ("", "device", "none", "default\0", "\ud800"):
         with pytest.raises(libcai.UseError):
             of_cpu(64, kind)
-    with pytest.raises(TypeError, match="kind must be a str"):
+    with pytest.raises(TypeError, match="kind must be a str, not 1"):
         of_cpu(64, 1)
+    for name in ("rows", "depth", "align", "channels"):
+        with pytest.raises(TypeError, match=f"^{name} is 1.5, and an integer is required"):
+            of_cpu(64, **{name: 1.5})
+    with pytest.raises(TypeError, match=r"^address is 'x', and an integer is required"):
+        Memory.find("x")
+    with pytest.raises(TypeError, match=r"^fd is 0\.5, and an integer is required"):
+        Memory.open(bytes(160), 0.5, device="cpu")
     for size in (-1, 1 << 64):
         with pytest.raises(libcai.UseError, match="size is"):
             of_cpu(size)
-    with pytest.raises(TypeError):
-        of_cpu("64")
-    with pytest.raises(TypeError):
-        of_cpu(6.5)
+    for size in ("64", 6.5):
+        with pytest.raises(TypeError, match=f"^size is {size!r}, and an integer is required"):
+            of_cpu(size)
     for align in (3, 48, 1 << 63):
         with pytest.raises((libcai.UseError, MemoryError)):
             of_cpu(64, align=align)

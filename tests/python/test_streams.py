@@ -70,6 +70,10 @@ def test_arguments_that_are_refused(stream):
         Stream("cpu", "async", 1)
     with pytest.raises(libcai.UseError, match="out of range"):
         Stream("cpu", priority=1 << 40)
+    with pytest.raises(TypeError, match=r"^priority is 0\.5, and an integer is required"):
+        Stream("cpu", priority=0.5)
+    with pytest.raises(TypeError, match=r"^thread_limit is '4', and an integer is required"):
+        stream.thread_limit = "4"
     with pytest.raises(TypeError, match="cannot be made twice"):
         stream.__init__("cpu")
     with pytest.raises(TypeError, match="cannot be called"):

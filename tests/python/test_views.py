@@ -243,15 +243,20 @@ def test_no_such_view(action):
 
 def test_wrong_types():
     array = libcai.asarray(producer())
-    for action in (
-        lambda: array.reshape("a"),
-        lambda: array.reshape(2.0, 3),
-        lambda: array.reshape(True, 6),
-        lambda: array.transpose("ab"),
-        lambda: array.broadcast_to(None),
+    for action, said in (
+        (lambda: array.reshape("a"), "shape: an integer is required, not 'a'"),
+        (lambda: array.reshape(2.0, 3), "shape: an integer is required, not 2.0"),
+        (lambda: array.reshape(True, 6), "shape: an integer is required, not True"),
+        (lambda: array.reshape(1.5), "shape is 1.5, and no sequence of integers"),
+        (lambda: array.transpose("ab"), "axes: an integer is required, not 'a'"),
+        (lambda: array.transpose(1.5), "axes is 1.5, and no sequence of integers"),
+        (lambda: array.broadcast_to(None), "shape is None, and no sequence of integers"),
+        (lambda: array.broadcast_to(1.5), "shape is 1.5, and no sequence of integers"),
+        (lambda: array.publish(1, streams=5), "streams is 5, and no sequence of streams"),
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError) as caught:
             action()
+        assert str(caught.value) == said
 
 
 def test_a_chain_of_views_does_not_grow():

@@ -220,11 +220,18 @@ def on_failure(function):
     failure_function = function
 
 
+cdef object integer_of(given, str what):
+    """The integer that an argument is; what its ``__index__`` raises passes unchanged."""
+    if not hasattr(type(given), "__index__"):
+        raise TypeError(f"{what} is {shown(given)}, and an integer is required")
+    return operator.index(given)
+
+
 cdef int unsigned_of(number, str what, uint64_t *out) except -1:
     """Unpacks bytes, counts and addresses."""
     if isinstance(number, bool):  # an int to Python, but an error here
         raise TypeError(f"{what} is {number}, and a number is required")
-    value = operator.index(number)
+    value = integer_of(number, what)
     if not 0 <= value <= UINT64_MAX:
         raise UseError(f"{what} is {shown(value)}, and not from 0 to 2**64 - 1")
     out[0] = value

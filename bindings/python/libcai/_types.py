@@ -81,9 +81,8 @@ class Device(_Pair):
                 "a device is a text such as 'cpu' and 'gpu:0', or a type and an id, not "
                 f"{shown(type)}"
             )
-        return tuple.__new__(
-            cls, (_device_type(operator.index(type)), None if id is None else operator.index(id))
-        )
+        kind = _device_type(_integer(type, "type"))
+        return tuple.__new__(cls, (kind, None if id is None else _integer(id, "id")))
 
     def __str__(self) -> str:
         return _devices().format(self)
@@ -311,13 +310,19 @@ def _device_type(number):
     return number
 
 
+def _integer(given, what):
+    if not hasattr(type(given), "__index__"):
+        raise TypeError(f"a device's {what} is {shown(given)}, and an integer is required")
+    return operator.index(given)
+
+
 def _kind(kind):
     """The number for "cpu" or "gpu"."""
     if isinstance(kind, str):
         return {"cpu": DeviceType.CPU, "gpu": DeviceType.CUDA, "cuda": DeviceType.CUDA}.get(
             kind.strip().lower(), 0
         )
-    return kind
+    return _integer(kind, "kind")
 
 
 def _devices():

@@ -118,8 +118,8 @@ cdef class Array:
         cdef Array self
         if not isinstance(address, int) and hasattr(address, "value"):
             address = address.value or 0
-        if isinstance(address, bool):
-            raise TypeError("an address is required, not a bool")
+        if isinstance(address, bool) or not PyIndex_Check(address):
+            raise TypeError(f"an address is required, not {shown(address)}")
         cai_py_drain(0)
         number = PyNumber_Index(address)
         if not 0 < number <= UINT64_MAX or number % sizeof(uint64_t) != 0:
@@ -397,7 +397,7 @@ cdef class Array:
         -----
         The text, "Synchronization", Producer.
         """
-        return published(self, stream, tuple(streams))
+        return published(self, stream, items_of(streams, "streams", "streams"))
 
     def publish_event(self, stream):
         """Returns a view of the same memory that names an event on a stream; the stream may then be

@@ -103,17 +103,25 @@ cdef int64_t int64_of(item, refusal, str what) except? -1:
         raise refusal(f"{what} of {int.bit_length(number)} bits is out of range") from None
 
 
+cdef tuple items_of(given, str what, str wanted):
+    """The items of an argument that is a sequence."""
+    kind = type(given)
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+        raise TypeError(f"{what} is {shown(given)}, and no sequence of {wanted}")
+    return tuple(given)
+
+
 cdef int32_t dims_of(args, int64_t *out, str what) except -1:
     """Unpacks ``*args``, or the one sequence in it, into at most CAI_MAX_NDIM integers."""
     cdef int32_t count = 0
     if len(args) == 1 and not PyIndex_Check(args[0]):
-        args = tuple(args[0])
+        args = items_of(args[0], what, "integers")
     if len(args) > CAI_MAX_NDIM:
         raise from_status(
             CAI_ERR_ARGUMENT, 0, f"{what}: {len(args)} dimensions are more than {CAI_MAX_NDIM}")
     for item in args:
         if isinstance(item, bool) or not is_index(<PyObject *>item):
-            raise TypeError(f"{what}: an integer is required, not {type(item).__name__}")
+            raise TypeError(f"{what}: an integer is required, not {shown(item)}")
         out[count] = int64_of(item, ViewError, what)
         count += 1
     return count

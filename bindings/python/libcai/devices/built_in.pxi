@@ -79,7 +79,7 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
     """
     cdef bytes text = text_for_c(name, "name")
     cdef const char *name_text = text
-    cdef cai_manager *above = manager_handle(upstream)
+    cdef cai_manager *above = manager_handle(upstream, "upstream")
     cdef Parameters given
     cdef cai_device native
     cdef cai_manager *made = NULL

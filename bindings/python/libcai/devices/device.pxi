@@ -19,12 +19,12 @@ cdef int device_of(given, cai_device *out) except -1:
         raise TypeError(
             f"a device is a libcai.Device, or a text such as 'cpu' and 'gpu:0', not {shown(given)}")
     kind, ordinal = given
-    kind = operator.index(kind)
+    kind = integer_of(kind, "a device's type")
     if kind in (CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED):
         kind = CAI_DEVICE_CUDA
     if ordinal is None:
         return current_of(kind, out)
-    ordinal = operator.index(ordinal)
+    ordinal = integer_of(ordinal, "a device's id")
     if not (0 <= kind <= INT32_MAX and 0 <= ordinal <= INT32_MAX):
         raise UseError(f"{shown((kind, ordinal))} is no device")
     out.type = kind
@@ -32,8 +32,16 @@ cdef int device_of(given, cai_device *out) except -1:
     return 0
 
 
+cdef int32_t type_of_device(kind) except -1:
+    """The number of a device's type, which C may not know."""
+    number = integer_of(kind, "a device's type")
+    if not 0 <= number <= INT32_MAX:
+        raise UseError(f"a device's type is {shown(number)}, and not from 0 to 2**31 - 1")
+    return number
+
+
 cdef int current_of(kind, cai_device *out) except -1:
-    cdef int32_t type_ = kind
+    cdef int32_t type_ = type_of_device(kind)
     cdef cai_error error
     cdef cai_status status
     with nogil:
@@ -60,28 +68,30 @@ def format(device):
     return name if ordinal is None else f"{name}:{ordinal}"
 
 
-def count(int32_t kind):
+def count(kind):
+    cdef int32_t type_ = type_of_device(kind)
     cdef int32_t out = 0
     cdef cai_error error
     cdef cai_status status
     with nogil:
-        status = cai_device_count(kind, &out, &error)
+        status = cai_device_count(type_, &out, &error)
     succeed(status, &error)
     return out
 
 
-def current(int32_t kind):
+def current(kind):
     cdef cai_device out
     current_of(kind, &out)
     return out.type, out.id
 
 
-def most_free(int32_t kind):
+def most_free(kind):
+    cdef int32_t type_ = type_of_device(kind)
     cdef cai_device out
     cdef cai_error error
     cdef cai_status status
     with nogil:
-        status = cai_device_most_free(kind, &out, &error)
+        status = cai_device_most_free(type_, &out, &error)
     succeed(status, &error)
     return out.type, out.id
 

@@ -7,11 +7,11 @@ cdef object managers = weakref.WeakValueDictionary()  # by cai_manager: those ma
 cdef dict installed = {}                              # by Device: each until another is installed
 
 
-cdef cai_manager *manager_handle(manager) except? NULL:
+cdef cai_manager *manager_handle(manager, str what="manager") except? NULL:
     if manager is None:
         return NULL
     if not isinstance(manager, MemoryManager):
-        raise TypeError(f"a libcai.MemoryManager is required, not {type(manager).__name__}")
+        raise TypeError(f"{what} is {shown(manager)}, and a libcai.MemoryManager is required")
     if (<MemoryManager>manager).manager == NULL:
         raise StateError(f"{type(manager).__name__}.__init__() did not call super().__init__()")
     return (<MemoryManager>manager).manager

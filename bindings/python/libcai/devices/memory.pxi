@@ -106,9 +106,9 @@ cdef class Memory:
         unsigned_of(depth, "depth", &request.depth)
         unsigned_of(align, "align", &request.align)
         request.flags = host_flags(portable, write_combined)
-        channels = operator.index(channels)
+        channels = integer_of(channels, "channels")
         if not 0 <= channels <= 4:
-            raise UseError(f"channels is {channels}, and neither 1, 2 nor 4")
+            raise UseError(f"channels is {shown(channels)}, and neither 1, 2 nor 4")
         request.channels = channels
         if dtype is not None:
             dtype_of(dtype, &request.dtype)
@@ -316,7 +316,7 @@ cdef class Memory:
         data = bytes(handle if isinstance(handle, IpcHandle) else IpcHandle(handle))
         memcpy(&native, <const char *>data, sizeof(native))
         if fd is not None:
-            number = operator.index(fd)
+            number = integer_of(fd, "fd")
             if not 0 <= number < 1 << 31:
                 raise UseError(f"fd is {shown(fd)}, which is no descriptor")
             descriptor = number
@@ -662,7 +662,7 @@ cdef int place(device, stream, manager, str otherwise, cai_device *out) except -
     if device is None:
         if type(stream) is Stream:
             device = stream.device
-        elif manager is not None:
+        elif manager_handle(manager) != NULL:
             device = manager.device
         else:
             device = otherwise

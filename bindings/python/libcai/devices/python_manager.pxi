@@ -79,7 +79,7 @@ cdef int leave_out(cls, cai_manager_table *table) except -1:
 cdef int make_python_manager(MemoryManager self, device, upstream) except -1:
     cdef bytes name = table_name(type(self))
     cdef const char *text = name
-    cdef cai_manager *above = manager_handle(upstream)
+    cdef cai_manager *above = manager_handle(upstream, "upstream")
     cdef cai_manager *made = NULL
     cdef const void *params = <const void *>self
     cdef cai_device native

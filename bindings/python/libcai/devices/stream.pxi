@@ -173,9 +173,9 @@ cdef class Stream:
         if self.stream != NULL:
             raise TypeError("a libcai.Stream cannot be made twice")
         device_of(device, &native)
-        priority = operator.index(priority)
+        priority = integer_of(priority, "priority")
         if not -INT32_MAX <= priority <= INT32_MAX:
-            raise UseError(f"priority {priority} is out of range")
+            raise UseError(f"priority {shown(priority)} is out of range")
         urgency = priority
         with nogil:
             status = cai_stream_create(native, how, urgency, &made, &error)
@@ -319,9 +319,9 @@ cdef class Stream:
     @thread_limit.setter
     def thread_limit(self, threads):
         cdef cai_error error
-        number = operator.index(threads)
+        number = integer_of(threads, "thread_limit")
         if not 0 <= number <= INT32_MAX:
-            raise UseError(f"a stream cannot use {number} threads")
+            raise UseError(f"a stream cannot use {shown(number)} threads")
         succeed(cai_stream_set_thread_limit(self.stream, number, &error), &error)
 
     @property

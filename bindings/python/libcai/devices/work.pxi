@@ -78,10 +78,12 @@ cdef tuple structured(numpy, dtype, cai_array *out):
 cdef int extents_of(shape, int64_t *out, str what) except -1:
     """Unpacks a shape or strides; returns their number."""
     cdef int count = 0
-    items = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    items = tuple(shape) if hasattr(type(shape), "__iter__") else (shape,)
     if len(items) > CAI_MAX_NDIM:
         raise UseError(f"{what}: {len(items)} dimensions are more than {CAI_MAX_NDIM}")
     for item in items:
+        if not hasattr(type(item), "__index__"):
+            raise TypeError(f"{what} is {shown(shape)}, where integers are required")
         number = operator.index(item)
         if not -(1 << 63) <= number < 1 << 63:
             raise UseError(f"{what}: {number.bit_length()} bits are out of range")
@@ -115,7 +117,7 @@ cdef object array_in(cai_memory *memory, typestr, shape, strides, offset):
 cdef object joined(shape, tuple more):
     if not more:
         return shape
-    return (*shape, *more) if hasattr(shape, "__iter__") else (shape, *more)
+    return (*shape, *more) if hasattr(type(shape), "__iter__") else (shape, *more)
 
 
 cdef object held_array(cai_array *out):
@@ -127,7 +129,7 @@ cdef object held_array(cai_array *out):
         raise
 
 
-cdef object made(shape, cai_array *like, cai_device device, str kind, Stream on, manager):
+cdef object made(shape, cai_array *like, cai_device device, kind, Stream on, manager):
     """Makes an array of the type of `like`, with a shape."""
     cdef int64_t extents[64]
     cdef int32_t i
@@ -139,7 +141,7 @@ cdef object made(shape, cai_array *like, cai_device device, str kind, Stream on,
     return made_like(like, device, kind, on, manager)
 
 
-cdef object made_like(const cai_array *like, cai_device device, str kind, Stream on, manager):
+cdef object made_like(const cai_array *like, cai_device device, kind, Stream on, manager):
     cdef cai_request request
     cdef cai_array *out = NULL
     cdef cai_error error
@@ -367,7 +369,7 @@ def to(array, device, *, kind="default", stream=None):
     return transferred(taken_for(array, stream), device, kind, stream)
 
 
-cdef object transferred(source, device, str kind, stream):
+cdef object transferred(source, device, kind, stream):
     cdef cai_device native, there
     cdef Stream on, here = None
     device_of(device, &native)
