@@ -52,8 +52,14 @@ managed = libcai.cuda_core.MemoryResource("gpu:1", kind="managed_global")
 assert managed.is_managed and managed.is_host_accessible and managed.device_id == 1
 mapped = libcai.cuda_core.MemoryResource(libcai.Device("gpu:0"), kind="mapped")
 assert libcai.cuda_core.MemoryResource(Device(1)).device_id == 1
-for wrong in (1.5, None, stream):
+for wrong in (1.5, None, stream, True, libcai.DeviceType.CUDA):
     refused(libcai.UseError, "device is", libcai.cuda_core.MemoryResource, wrong)
+for wrong in (-1, libcai.Device(libcai.DeviceType.CUDA, -1)):
+    refused(libcai.UseError, "gpu:-1", libcai.cuda_core.MemoryResource, wrong)
+for wrong in (99, "gpu:99", libcai.Device(libcai.DeviceType.CUDA, 99)):
+    refused(libcai.CudaError, "99", libcai.cuda_core.MemoryResource, wrong)
+for size in (1.5, "x", None):
+    refused(TypeError, f"size is {size!r}", resource.allocate, size, stream=stream)
 assert mapped.is_host_accessible and mapped.is_device_accessible and not mapped.is_managed
 """,
     "buffer": """
@@ -135,7 +141,7 @@ assert out(1) == 0
     "bad_input": """
 refused(libcai.UseError, "textures", libcai.cuda_core.MemoryResource, 0, kind="textures")
 refused(libcai.UseError, "cpu", libcai.cuda_core.MemoryResource, "cpu")
-refused(libcai.CudaError, "7", libcai.cuda_core.MemoryResource(7).allocate, 64, stream=stream)
+refused(libcai.CudaError, "7", libcai.cuda_core.MemoryResource, 7)
 refused(MemoryError, "", resource.allocate, 1 << 60, stream=stream)
 refused(libcai.StateError, "freed already", resource.deallocate, 4096, 64, stream=stream)
 empty = resource.allocate(0, stream=stream)

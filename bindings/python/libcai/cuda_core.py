@@ -28,6 +28,13 @@ class MemoryResource(_MemoryResource):
         `libcai.Memory`.
     manager : libcai.MemoryManager, optional
         Default: the device's manager at the time of each allocation.
+
+    Raises
+    ------
+    UseError
+        For another device or kind.
+    CudaError
+        For a GPU that does not exist.
     """
 
     def __init__(self, device=0, *, kind="default", manager=None):
@@ -37,8 +44,8 @@ class MemoryResource(_MemoryResource):
             )
         if isinstance(device, _Device):
             device = device.device_id
-        if isinstance(device, int):
-            device = (libcai.DeviceType.CUDA, device)
+        if isinstance(device, int) and not isinstance(device, (bool, libcai.DeviceType)):
+            device = f"gpu:{device}"
         if not isinstance(device, (str, tuple)):
             raise libcai.UseError(
                 f"device is {libcai.errors.shown(device)}, and no int, str, libcai.Device or "
@@ -47,6 +54,8 @@ class MemoryResource(_MemoryResource):
         self._device = libcai.Device(*((device,) if isinstance(device, str) else device))
         if self._device.type != libcai.DeviceType.CUDA:
             raise libcai.UseError(f"cuda.core allocates for GPUs, and not for {self._device}")
+        if self._device.id is not None:
+            libcai.Device(str(self._device))  # which fails if there is no such GPU
         self._kind = kind
         self._manager = manager
         self._memories = {}
