@@ -3,6 +3,7 @@
 
 import copy
 import ctypes
+import enum
 import pickle
 import subprocess
 import sys
@@ -91,6 +92,12 @@ def test_streams(stream):
         (np.True_, TypeError),
         (np.array(1.7), TypeError),
         (np.array([7]), TypeError),
+        # An integer `value` is that of an event, too.
+        (libcai.Event("cpu"), TypeError),
+        (enum.Enum("Mode", ["FAST"]).FAST, TypeError),
+        (Attribute("value", 7), TypeError),
+        (Attribute("handle", Attribute("value", 7)), TypeError),
+        (ctypes.c_double(7.0), TypeError),
         (np.array([1, 2]), TypeError),
         (np.array(["1"]), TypeError),
         (Attribute("handle", np.array([7])), TypeError),

@@ -2,6 +2,7 @@
 """The streams that `use` takes."""
 
 import operator
+import sys
 
 from libcai._unpack import is_numpy_bool
 from libcai.errors import InterfaceError, InterfaceTypeError, shown
@@ -82,7 +83,7 @@ def _integer(handle, stream):
             return operator.index(handle)
         except TypeError:
             pass
-        if hasattr(handle, "value"):
+        if _is_of_ctypes(handle):
             value = handle.value
             if value is None:
                 return 0
@@ -96,6 +97,12 @@ def _integer(handle, stream):
         "stream",
         stream,
     )
+
+
+def _is_of_ctypes(handle):
+    """Events and members of an Enum have an integer `value`, too, and are no streams."""
+    ctypes = sys.modules.get("_ctypes")  # who has not imported it has no such handle
+    return ctypes is not None and isinstance(handle, ctypes._SimpleCData)
 
 
 def _checked(number, stream, advice):
