@@ -37,6 +37,23 @@ def of_cpu(size=64, kind="default", **more):
 # ---- On the CPU --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("flag", ["portable", "write_combined"])
+def test_a_flag_that_is_neither_true_nor_false(flag):
+    """Its exception is raised, whatever it is."""
+
+    class Flag:
+        def __bool__(self):
+            raise failure
+
+    for failure in (ValueError("neither"), KeyboardInterrupt()):
+        with pytest.raises(type(failure)) as caught:
+            of_cpu(kind="pinned", **{flag: Flag()})
+        assert caught.value is failure
+        with pytest.raises(type(failure)) as caught:
+            Memory.pin(bytearray(64), device="cpu", **{flag: Flag()})
+        assert caught.value is failure
+
+
 @pytest.mark.parametrize("kind", HOST_KINDS)
 def test_what_is_known_of_it(kind):
     more = {"rows": 3} if kind == "pitched" else {}

@@ -18,7 +18,7 @@ cdef str kind_name(uint32_t kind):
     return text_of(cai_kind_name(kind)) or str(kind)
 
 
-cdef uint32_t host_flags(portable, write_combined) noexcept:
+cdef uint32_t host_flags(portable, write_combined) except? 0xFFFFFFFF:
     return ((CAI_HOST_PORTABLE if portable else 0)
             | (CAI_HOST_WRITE_COMBINED if write_combined else 0))
 
