@@ -209,6 +209,71 @@ def test_out_of_memory_is_asked_twice():
     assert len(wrapper.calls) == 1  # nothing was pending
 
 
+class Short(Heap):
+    """Has no memory at first, as often as it is told."""
+
+    times = 0
+
+    def memalloc(self, *arguments):
+        if self.times:
+            self.times -= 1
+            raise MemoryError("none left")
+        return super().memalloc(*arguments)
+
+
+def test_a_retry_that_succeeds_keeps_nothing_of_the_caller():
+    manager = Short("cpu")
+
+    class Local:
+        pass
+
+    def allocate(retried=None):
+        local = Local()
+        manager.times = 1 if retried is None else 5
+        Memory(100, manager=retried or manager)
+        return weakref.ref(local)
+
+    retrying = memory_manager("retrying", upstream=manager, retry=lambda size, attempt: attempt < 9)
+    assert [allocate()() for _ in range(3)] == [None] * 3
+    assert [allocate(retrying)() for _ in range(3)] == [None] * 3
+
+
+def test_an_exception_outlives_the_calls_of_other_callbacks():
+    """libcai is called between the failure and its return."""
+    manager = Failing("cpu")
+    manager.error = MemoryError("none left")
+
+    def retry(size, attempt):
+        Memory(8, device="cpu")
+        with pytest.raises(libcai.UseError):
+            Memory(8, device="cpu", kind="none")
+        return attempt < 2
+
+    retrying = memory_manager("retrying", upstream=manager, retry=retry)
+    with pytest.raises(MemoryError) as caught:
+        Memory(100, manager=retrying)
+    assert caught.value is manager.error
+
+
+def test_an_exception_of_a_manager_goes_with_the_call():
+    class Failed(KeyError):
+        """Can be weakly referred to."""
+
+    class Raising(Heap):
+        def memalloc(self, *arguments):
+            failure = Failed("k")
+            failures.append(weakref.ref(failure))
+            raise failure
+
+    failures = []
+    with pytest.raises(KeyError) as caught:
+        Memory(100, manager=Raising("cpu"))
+    assert caught.value is failures[0]()
+    del caught
+    gc.collect()
+    assert failures[0]() is None
+
+
 @pytest.mark.parametrize("answer", [None, "address", (1, 2), (1, 2, 3, 4), -1, 1 << 64, 1.5])
 def test_wrong_answers(answer):
     class Wrong(Heap):

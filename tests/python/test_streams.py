@@ -225,6 +225,139 @@ def test_many_exceptions_that_wait_to_be_raised():
         assert caught.value.args == (number % 7,)
 
 
+def failed_stream(exception, *, kept=None):
+    """A stream whose work has failed, which nobody has heard. `kept` is a local variable of it."""
+
+    def fail(kept=kept):
+        raise exception
+
+    stream = Stream("cpu")
+    stream.enqueue(fail)
+    await_failure(stream)
+    return stream
+
+
+def await_failure(stream):
+    """Does not hear of it."""
+    last = Object()
+    gone = weakref.ref(last)
+    stream.attach(last)
+    del last
+    assert eventually(lambda: gone() is None)
+
+
+def raised_by(stream):
+    with pytest.raises(BaseException) as caught:  # noqa: PT011
+        stream.synchronize()
+    stream.synchronize()  # it was raised once
+    return caught.value
+
+
+def test_exceptions_of_one_text_are_raised_by_their_own_streams():
+    failures = [MyError("step failed") for _ in range(4)]
+    streams = [failed_stream(failure) for failure in failures]
+    for stream, failure in reversed(list(zip(streams, failures, strict=True))):
+        assert raised_by(stream) is failure
+
+
+def test_exceptions_whose_texts_contain_others():
+    one, twelve, mute = ValueError("bad row 1"), ValueError("bad row 12"), MyError("")
+    streams = [failed_stream(failure) for failure in (one, twelve, mute)]
+    assert raised_by(streams[1]) is twelve
+    assert raised_by(streams[0]) is one
+    assert raised_by(streams[2]) is mute
+
+
+def test_the_exception_of_a_released_stream_is_not_raised_by_another():
+    failed_stream(MyError("step failed"))
+    failure = MyError("step failed")
+    assert raised_by(failed_stream(failure)) is failure
+
+
+def test_an_unheard_exception_is_not_raised_by_a_call():
+    class host(Exception):
+        pass
+
+    stream = failed_stream(host())
+    with pytest.raises(MemoryError, match="host"):
+        libcai.zeros(1 << 45)
+    assert isinstance(raised_by(stream), host)
+
+
+def test_an_exception_with_a_nul():
+    failure = ValueError("bad name a\0b")
+    assert raised_by(failed_stream(failure)) is failure
+
+
+def test_a_stream_keeps_its_exception_with_its_frames():
+    kept = Object()
+    gone = weakref.ref(kept)
+    stream = failed_stream(MyError("e"), kept=kept)
+    del kept
+    failure = raised_by(stream)
+    traceback = failure.__traceback__
+    while traceback.tb_next:
+        traceback = traceback.tb_next
+    assert traceback.tb_frame.f_locals["kept"] is gone()
+    del failure, traceback
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("hook", [None, lambda failure: None])
+def test_released_streams_keep_no_frames_and_few_exceptions(hook):
+    frames, failures = [], []
+
+    def add():
+        kept, failure = Object(), MyError("unheard")
+        frames.append(weakref.ref(kept))
+        failures.append(weakref.ref(failure))
+        stream = Stream("cpu")
+        gate = Gate(stream)
+
+        def fail(kept=kept):
+            raise failure
+
+        stream.enqueue(fail)
+        if len(failures) % 2:  # it fails before the stream goes, or after
+            gate.event.set()
+            await_failure(stream)
+        del stream
+        gate.event.set()
+
+    def are_gone(references, most=0):
+        gc.collect()
+        libcai.drain()
+        return sum(each() is not None for each in references) <= most
+
+    libcai.on_failure(hook)
+    try:
+        for _ in range(60):
+            add()
+        assert eventually(lambda: are_gone(frames))
+        assert eventually(lambda: are_gone(failures, 16 if hook is None else 0))
+    finally:
+        libcai.on_failure(None)
+
+
+def test_memory_raises_what_work_on_a_released_stream_has_raised():
+    failure = MyError("of the work")
+    stream = Stream("cpu")
+    array = libcai.zeros(4, stream=stream)
+    gate = Gate(stream)
+
+    def fail():
+        raise failure
+
+    stream.enqueue(fail)
+    libcai.fill(array, 1, stream=stream)
+    del stream
+    gate.event.set()
+    with pytest.raises(MyError) as caught:
+        array.item(0)
+    assert caught.value is failure
+
+
 def test_an_exception_that_no_call_raises(stream):
     heard = []
     libcai.on_failure(heard.append)

@@ -31,8 +31,8 @@ from libcai._types import Device, Location, device as device_of
 from libcai._unpack import (
     dtype_name, is_float8_e5m2, refuse_lazy, refuse_masked, refuse_numpy)
 from libcai.errors import (
-    BufferError, InterfaceError, InterfaceTypeError, StateError, UseError, ViewError, ViewIndexError,
-    _NoDlpackError, add_note, from_order, from_status, shown)
+    MARK as _MARK, MARK_END as _MARK_END, BufferError, InterfaceError, InterfaceTypeError, StateError,
+    UseError, ViewError, ViewIndexError, _NoDlpackError, add_note, from_order, from_status, shown)
 
 cdef extern from "Python.h":
     # Declared here to work on borrowed references.

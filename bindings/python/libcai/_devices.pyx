@@ -17,10 +17,12 @@ from posix.unistd cimport close as close_descriptor, usleep
 from libcai cimport *
 
 import atexit
+import itertools
 import operator
 import os
 import sys
 import threading
+import traceback
 import weakref
 
 from libcai import _library, _scalars
@@ -30,8 +32,8 @@ from libcai._core import (
 from libcai._stream import resolve
 from libcai._types import Allocation, Block, Device, DeviceType, MemoryInfo, Statistics, Usage
 from libcai.errors import (
-    BufferError, CudaError, Error, StateError, UseError, ViewIndexError, add_note, from_device,
-    shown, status_of)
+    MARK as _MARK, MARK_END as _MARK_END, BufferError, CudaError, Error, StateError, UseError,
+    ViewIndexError, add_note, from_device, shown, status_of)
 
 cdef extern from "Python.h":
     ctypedef int PyGILState_STATE
@@ -60,6 +62,8 @@ cdef extern from "_calls.h":
     void cai_py_hear(void *, const cai_error *) noexcept nogil
     void (*cai_py_tell_failures)() noexcept
     bint runs_python "cai_py_runs_python"() noexcept nogil
+    int calls_here "cai_py_calls_here"
+    bint is_visiting "cai_py_is_visiting"
     void cai_py_calls_open()
     void cai_py_calls_forked()
     int cai_py_calls_awaited() noexcept nogil
@@ -79,17 +83,126 @@ cdef str text_of(const char *text):
 
 # ---- Failures --------------------------------------------------------------------------------
 
+# The exception of a callback is kept while C has the failure that it reports, and raised again where
+# C returns that. C does not say when it drops a failure, so it is also kept on a list:
+#
+# * of the calls of the thread that are under way, if such a call gets the failure: dropped when the
+#   call is over;
+# * of the stream whose work has failed: dropped with the stream, unless something else may still
+#   raise it, such as memory of the stream;
+# * of the unclaimed ones, which are few, and have no frames any more.
+
 cdef enum:
-    MOST_RAISED = 1000  # before the oldest is forgotten: they keep what their frames have
+    MOST_OF_CALLS = 32
+    MOST_OF_A_STREAM = 8  # C has the first one that no call has returned
+    MOST_UNCLAIMED = 16
+    MOST_FOR_A_FUNCTION = 1000  # unclaimed, but on_failure()'s function will get them
+
+cdef object numbers = itertools.count(1)
+cdef list unclaimed = []
+
+
+@cython.final
+@cython.internal
+cdef class Told:
+    """The exceptions of a stream's work."""
+    cdef list numbers
+    cdef bint is_over  # the Stream has gone
+
+    def __cinit__(self):
+        self.numbers = []
+
+
+class _Calls(list):
+    """The exceptions that calls under way may return: how many calls from C they are in, and the
+    numbers. They go with the thread."""
+
+    def __del__(self):
+        while self:
+            raised.pop(self.pop()[1], None)
+
+
+cdef int keep_raised(exception, number, Told told) except -1:
+    cdef int outer = calls_here - 1
+    if told is not None and not told.is_over:
+        raised[number] = exception
+        told.numbers.append(number)
+        return trim_raised(told.numbers, MOST_OF_A_STREAM)
+    if told is not None or (outer == 0 and is_visiting):
+        return keep_unclaimed(exception, number)
+    calls = getattr(entered, "calls", None)
+    if calls is None:
+        calls = entered.calls = _Calls()
+    drop_raised(calls, outer + 1)
+    raised[number] = exception
+    calls.append((outer, number))
+    if len(calls) > MOST_OF_CALLS:
+        raised.pop(calls.pop(0)[1], None)
+    return 0
+
+
+cdef int keep_unclaimed(exception, number) except -1:
+    raised[number] = exception
+    unclaimed.append(number)
+    if failure_function is not None:
+        return trim_raised(unclaimed, MOST_FOR_A_FUNCTION)
+    drop_frames(exception)
+    return trim_raised(unclaimed, MOST_UNCLAIMED)
+
+
+cdef int drop_frames(exception) except -1:
+    """A frame holds its function, with what that refers to, so to clear the frame is not enough."""
+    cdef list rest = [exception]
+    lines = "".join(traceback.format_tb(exception.__traceback__))
+    add_note(exception, f"libcai: raised for nobody at first, at\n{lines}")
+    while rest:
+        each = rest.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            rest += [each.__cause__, each.__context__]
+    return 0
+
+
+cdef int trim_raised(list kept, int most) except -1:
+    kept[:] = [number for number in kept if number in raised]
+    while len(kept) > most:
+        raised.pop(kept.pop(0), None)
+    return 0
+
+
+cdef int drop_raised(calls, int inside) except -1:
+    """Drops those of the thread's calls that are in as many calls from C, or more, and are over."""
+    while calls and calls[-1][0] >= inside:
+        raised.pop(calls.pop()[1], None)
+    return 0
+
+
+cdef void leave_unclaimed(Told told) noexcept:
+    """The Stream goes, perhaps in its own work."""
+    told.is_over = True
+    try:
+        while told.numbers:
+            number = told.numbers.pop(0)
+            exception = raised.get(number)
+            if exception is not None:
+                keep_unclaimed(exception, number)
+    except BaseException as failure:
+        complain(failure, "libcai.Stream")
 
 
 cdef int succeed(cai_status status, const cai_error *error) except -1:
     """Raises a failure of the C library. The exception of a callback is raised unchanged."""
+    message = failure = None
+    if status != CAI_OK:  # first of all: what else is done here may drop the exception
+        message = text_of(error.message)
+        failure = raised_as(message)
     see_to_queues()
+    if raised:
+        calls = getattr(entered, "calls", None)
+        if calls:
+            drop_raised(calls, calls_here)
     if status == CAI_OK:
         return 0
-    message = text_of(error.message)
-    failure = raised_as(message)
     raise from_device(status, error.native, message) if failure is None else failure
 
 
@@ -100,18 +213,20 @@ cdef int see_to_queues() except -1:
     return 0
 
 
-cdef cai_status tell(exception, cai_error *error) noexcept:
-    """Reports an exception to C, and keeps it, to raise it where C returns the failure."""
+cdef cai_status tell(exception, cai_error *error, Told told=None) noexcept:
+    """Reports an exception to C, and keeps it, to raise it where C returns the failure. `told` is
+    for the work of a stream."""
     cdef cai_status status = CAI_ERR_STATE
     cdef int32_t native = 0
     cdef bytes data = b"an exception"
     try:
         status, native = status_of(exception)
         data = type(exception).__name__.encode("utf-8", "replace")
-        data += b": " + str(exception).encode("utf-8", "replace")
+        text = f"{type(exception).__name__}: {exception!s}".replace("\0", "\\0")
+        number = next(numbers)
+        data = f"{_MARK}{number}{_MARK_END}{text}".encode("utf-8", "replace")
         data = data[:sizeof(error.message) - 1].decode("utf-8", "ignore").encode()
-        raised.append((data.decode(), exception))
-        del raised[:-MOST_RAISED]
+        keep_raised(exception, number, told)
     except BaseException:
         pass  # its own text fails: C is told no more
     return report(status, native, data, error)
@@ -184,19 +299,28 @@ cdef object failure_function = None
 cdef void tell_failures() noexcept:
     cdef cai_py_failure *failure = cai_py_take_failures()
     cdef cai_py_failure *told
+    cdef list exceptions = []
+    function = failure_function
     while failure != NULL:
         told = failure
         failure = told.next
+        try:
+            message = text_of(told.error.message)
+            exception = raised_as(message)
+            if function is not None:
+                exceptions.append(from_device(told.error.status, told.error.native, message)
+                                  if exception is None else exception)
+        except BaseException as raised_here:
+            complain(raised_here, function)
+        free(told)
+    while exceptions:  # all of them were found before the function may drop any
         function = failure_function
+        exception = exceptions.pop(0)
         try:
             if function is not None:
-                message = text_of(told.error.message)
-                exception = raised_as(message)
-                function(from_device(told.error.status, told.error.native, message)
-                         if exception is None else exception)
-        except BaseException as raised:
-            complain(raised, function)
-        free(told)
+                function(exception)
+        except BaseException as raised_here:
+            complain(raised_here, function)
 
 
 def on_failure(function):

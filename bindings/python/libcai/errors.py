@@ -144,8 +144,21 @@ _IN_PYTHON = {
 }
 
 
+# Around the number of an exception of a callback, at the beginning of the text that C gets. C may
+# put words before it. The two characters are not shown.
+MARK, MARK_END = "\u2063#", " \u2063"
+
+
+def unmarked(message):
+    """Returns a text from C without the number of an exception."""
+    before, mark, rest = message.partition(MARK)
+    number, end, after = rest.partition(MARK_END)
+    return before + after if mark and end and number.isdecimal() else message
+
+
 def from_status(status, native, message, entry="", value=None):
     """Returns the exception for a failure of the C library."""
+    message = unmarked(message)
     for name, ours in _IN_PYTHON.items():
         message = message.replace(name, ours)
     if status == _VALUE:
@@ -174,7 +187,7 @@ def from_order(status, native, message, entry=""):
     """The same for a function under "Order", where an invalid argument is no ViewError."""
     if status != _ARGUMENT:
         return from_status(status, native, message, entry)
-    error = UseError(message)
+    error = UseError(unmarked(message))
     error.status = status
     return error
 
@@ -182,10 +195,10 @@ def from_order(status, native, message, entry=""):
 def from_device(status, native, message):
     """The same for devices, streams, events, memory and managers."""
     if status == _UNSUPPORTED:
-        return CudaError(message, status, native)
+        return CudaError(unmarked(message), status, native)
     if status not in (_ARGUMENT, _VALUE, _TYPE, _LAYOUT, _BOUNDS):
         return from_status(status, native, message)
-    error = UseError(message)
+    error = UseError(unmarked(message))
     error.status = status
     return error
 

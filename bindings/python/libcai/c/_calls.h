@@ -21,6 +21,11 @@ typedef struct {
 static cai_py_queue cai_py_calls;
 static int cai_py_awaited; /* kept objects that are */
 
+/* Of this thread: the calls from C that it is in, and whether it had not run Python before the
+ * first one, and so forgets then what it keeps of Python. */
+static __thread int cai_py_calls_here;
+static __thread int cai_py_is_visiting;
+
 /* Takes the GIL for a call from C: 1, or 0 if Python is gone. */
 static int cai_py_enter(PyGILState_STATE *state) {
   cai_py_come_in(&cai_py_calls);
@@ -28,12 +33,15 @@ static int cai_py_enter(PyGILState_STATE *state) {
     cai_py_go_out(&cai_py_calls);
     return 0;
   }
+  if (!cai_py_calls_here) cai_py_is_visiting = !PyGILState_GetThisThreadState();
   *state = PyGILState_Ensure();
+  ++cai_py_calls_here;
   return 1;
 }
 
 static void cai_py_leave(PyGILState_STATE state) {
   PyGILState_Release(state);
+  --cai_py_calls_here;
   cai_py_go_out(&cai_py_calls);
 }
 

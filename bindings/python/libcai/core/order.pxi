@@ -12,17 +12,19 @@ cdef dict ACCESSES = {
     None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}
 
 
-# Exceptions of callbacks until they are raised again, with the texts passed to C.
-raised = []
+# Exceptions of callbacks until they are raised again, by the numbers in the texts passed to C.
+raised = {}
 
 
 def raised_as(message):
-    """The exception of a callback, if the C error reports it; else None."""
-    for entry in raised:
-        if entry[0] in message:
-            raised.remove(entry)
-            return entry[1]
-    return None
+    """The exception of a callback, if the C error reports it; else None. Makes nothing that the
+    garbage collector counts: a finalizer that runs here may drop the exception."""
+    start = message.find(_MARK)
+    end = message.find(_MARK_END, start)
+    if start < 0 or end < 0:
+        return None
+    digits = message[start + len(_MARK):end]
+    return raised.pop(int(digits), None) if digits.isdecimal() else None
 
 
 def count_relaxed(int reasons):

@@ -294,7 +294,7 @@ cdef class Use:
         failure = order_error(&error)
         if finished != CAI_OK:
             add_note(failure, "libcai.use: the host could not wait for the stream either: "
-                     + text_of(unfinished.message))
+                     + str(order_error(&unfinished)))
         return failure
 
     cdef int open_again(self) except -1:

@@ -92,10 +92,12 @@ cdef cai_status run_work(void *context, cai_error *error) noexcept nogil:
 
 
 cdef cai_status run_work_here(cai_py_kept *kept, cai_error *error) noexcept with gil:
+    cdef Told told
+    function, told = <tuple>kept.object
     try:
-        (<object>kept.object)()
+        function()
     except BaseException as failure:
-        return tell(failure, error)
+        return tell(failure, error, told)
     return CAI_OK
 
 
@@ -120,6 +122,7 @@ cdef int tell_of_streams() except -1:
 
 
 @cython.final
+@cython.no_gc  # a Told refers to nothing else
 cdef class Stream:
     """A queue of ordered work, on a GPU or on the CPU.
 
@@ -157,10 +160,15 @@ cdef class Stream:
     functions that wait for an array that the stream works on (`Array.item`, a buffer, a dict for
     the host). On a CPU stream the failure also drops all work queued behind it. Failures of CPU
     streams that are left at exit go to `on_failure`, or else to ``sys.unraisablehook``.
+
+    An exception is kept until it is raised, or the `Stream` goes. Then only the last 16 that other
+    calls may still raise are kept, with a note of the lines in the place of the traceback, or 1000
+    for a function of `on_failure`; in the place of others an `Error` with the same text is raised.
     """
 
     cdef cai_stream *stream
     cdef uint64_t number  # of cai_stream_info.id, once it was read
+    cdef Told told  # once work was queued here
     cdef object __weakref__
 
     def __init__(self, device="gpu", mode="async", priority=0):
@@ -187,6 +195,8 @@ cdef class Stream:
     def __dealloc__(self):
         cdef cai_stream *stream = self.stream
         self.stream = NULL
+        if self.told is not None:
+            leave_unclaimed(self.told)
         if stream != NULL:
             with nogil:  # a thread that waits for the GIL may hold a lock of the driver
                 cai_stream_release(stream)
@@ -364,7 +374,11 @@ cdef class Stream:
         cdef cai_status status
         if not callable(function):
             raise TypeError(f"{shown(function)} cannot be called")
-        kept = cai_py_keep(<PyObject *>function, cai_stream_value(self.stream) == 0)
+        if self.told is None:
+            self.told = Told()
+        work = (function, self.told)
+        kept = cai_py_keep(<PyObject *>work, cai_stream_value(self.stream) == 0)
+        del work  # C has it, and lets it go on a thread of its own
         if kept == NULL:
             raise MemoryError()
         with nogil:
