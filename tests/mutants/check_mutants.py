@@ -42,7 +42,7 @@ ORDERING = re.compile(
 )
 # Those that lead to one for some callers only, or run a callback: no place, but on the stacks.
 PASSING = re.compile(
-    r"\b(?:End|attempt|await_uses|begin|body|edge_between|erase_if|find_lost|finish|for_array|for_each_part|forward<Before|forward<Body|guard|in|in_each|is_over|on_host"
+    r"\b(?:End|add_host_work|attempt|await_host_work|await_keeper|await_uses|begin|body|edge_between|erase_if|find_lost|finish|for_array|for_each_part|forward<Before|forward<Body|guard|in|in_each|is_over|on_host"
     r"|keep|keep_event|settle_in|used_on|with)\b"
 )
 EXPECTED = ["a race", "nothing", "a refusal"]  # by watch.hpp's numbers

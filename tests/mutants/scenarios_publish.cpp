@@ -564,6 +564,20 @@ SCENARIO(owner_with_own_functions) {
   writes(y.array.data, p);
 }
 
+// Its array is in the host's memory, and so comes with no stream.
+SCENARIO(host_array_of_an_owner_with_own_functions) {
+  const Stream c = stream();
+  Array x(managed(), CAI_STREAM_NONE);
+  Delegate owner{};
+  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
+  x.array.device_type = CAI_DEVICE_CPU;
+  x.array.owner = &owner;
+  writes(x.array.data, c);
+  answered(cai_owner_used_on(owner.to, c, CAI_ACCESS_WRITE, nullptr));
+  answered(cai_array_sync_host(&x.array, nullptr));
+  host_writes(x.array.data);
+}
+
 SCENARIO(owner_with_own_functions_is_told_of_event) {
   const Stream p = stream(), c = stream(), d = stream();
   Array x(memory(), CAI_STREAM_NONE);
