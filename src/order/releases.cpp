@@ -318,8 +318,9 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     return;
   }
   if (!uses) return end(owner);  // they were half changed, and nothing is pending in this process
-  if (in_order) uses->free_in_order(owner->freed_on);
-  if (imported) uses->forget_marks(owner->freed_on);
+  const bool differ = has_flag(owner, CAI_OWNER_STREAMS_DIFFER);
+  if (in_order) uses->free_in_order(owner->freed_on, differ);
+  if (imported) uses->forget_marks(owner->freed_on, differ);
   bool gone = false;
   if (in_order || imported || uses->pending()) {
     const cai_status status = guard(nullptr, [&] {

@@ -563,18 +563,18 @@ void Uses::find_lost(const IsOver &is_over) noexcept {
   }
 }
 
-std::uint64_t Uses::forget_marks(std::uint64_t freed_on) noexcept {
+std::uint64_t Uses::forget_marks(std::uint64_t freed_on, bool differ) noexcept {
   const std::uint64_t stream = freed_on ? freed_on : first_.value_or(0);
-  if (stream == 0 && first_) return 0;
+  if (stream == 0 && (first_ || differ)) return 0;
   for (Own &it : own_) {
     if ((stream == 0 || it.stream.value == stream) && !it.outlives) it.marked = false;
   }
   return stream;
 }
 
-void Uses::free_in_order(std::uint64_t freed_on) noexcept {
+void Uses::free_in_order(std::uint64_t freed_on, bool differ) noexcept {
   const std::lock_guard lock(lock_);
-  const std::uint64_t stream = forget_marks(freed_on);
+  const std::uint64_t stream = forget_marks(freed_on, differ);
   if (stream == 0) return;
   std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
 }

@@ -198,11 +198,12 @@ class Uses {
   // The rest is for an owner whose last reference was released.
 
   // The memory is freed in the order of a stream, or (0) of the one that its first array came
-  // with: what is in order with that, or covered by it, is not waited for.
-  void free_in_order(std::uint64_t freed_on) noexcept;
+  // with: what is in order with that, or covered by it, is not waited for. `differ`: another copy
+  // of libcai has published arrays, so that the first stream may not be known.
+  void free_in_order(std::uint64_t freed_on, bool differ) noexcept;
   // Likewise, but only marked streams are not waited for. Returns the stream, 0 if it is
   // not known.
-  std::uint64_t forget_marks(std::uint64_t freed_on) noexcept;
+  std::uint64_t forget_marks(std::uint64_t freed_on, bool differ) noexcept;
   // Work is pending on the stream that no event covers, until its context was waited for or
   // destroyed. If the context is not known, it is null, and its id 0.
   void lose(const Stream &stream);

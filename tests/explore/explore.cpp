@@ -232,7 +232,9 @@ class Play {
 
   // A binding that has published by itself has done so on stream 1, which comes after blocking
   // streams, and 2: its records and waits are its own, and so is the order that follows.
-  bool looks_at_cost() const { return looks_at_cost_ && !has_published_by_itself(); }
+  bool looks_at_cost() const {
+    return looks_at_cost_ && !may_order_more() && !has_published_by_itself();
+  }
 
   void write(const std::string &text) { source_ += text + "\n"; }
 

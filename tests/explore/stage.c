@@ -217,6 +217,9 @@ void play_through(const struct binding *other) {
 }
 
 const char *binding_name(void) { return binding.name; }
+static int more_order_allowed;
+void allow_more_order(void) { more_order_allowed = 1; }
+int may_order_more(void) { return more_order_allowed; }
 
 void open_stage(void) {
   if (!cuInit) {

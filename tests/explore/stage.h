@@ -112,6 +112,9 @@ struct binding {
  * that is. */
 void play_through(const struct binding *binding);
 const char *binding_name(void);
+/* From now on more order than the rules ask for is no fault, nor what it costs. */
+void allow_more_order(void);
+int may_order_more(void);
 
 /* ---- The stage ------------------------------------------------------------------------------- */
 
