@@ -285,9 +285,6 @@ HOST = {
     ("NumPy", "gives", "its dict"): cells(
         {
             SUB_BYTE: AS_BYTES,
-            "float8_e5m2": refused(
-                "got '<f1', which has a kind and size that the CUDA Array Interface does not have"
-            ),
             MASKED: MASK_LEFT_OUT,
             "objects": refused("got '|O'"),
         }

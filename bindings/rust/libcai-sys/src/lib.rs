@@ -138,6 +138,6 @@ pub unsafe extern "C" fn cai_array_contiguous_nbytes(array: *const cai_array) ->
         if has_gaps && units != 0 {
             return -1;
         }
-        if array.dtype.kind as u8 == b't' { (units as u64).div_ceil(8) as i64 } else { units }
+        if array.dtype.kind == b't' { (units as u64).div_ceil(8) as i64 } else { units }
     }
 }
