@@ -300,9 +300,9 @@ cai_status cai_manager_install(cai_device device, cai_manager *manager, cai_erro
 cai_status cai_manager_choose(const char *name, cai_error *error);
 
 /** Allocates from a manager, as cai_memory_alloc() does, but without a handle; for adaptors. If
- * memory is short, libcai frees what is pending and asks the manager once more. libcai checks the
- * manager's block: if it is too small or misaligned, libcai frees it at once by the manager's
- * memfree or memhostfree, and returns #CAI_ERR_STATE.
+ * memory is short, libcai frees what is pending and asks the manager once more, on the condition
+ * that memalloc names. libcai checks the manager's block: if it is too small or misaligned, libcai
+ * frees it at once by the manager's memfree or memhostfree, and returns #CAI_ERR_STATE.
  *
  * @param size    0: the block is all zeros, and the manager is not called
  * @param align   a power of two; 0: 256

@@ -1881,9 +1881,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Allocates from a manager, as [`cai_memory_alloc()`] does, but without a handle; for adaptors. If
-    /// memory is short, libcai frees what is pending and asks the manager once more. libcai checks the
-    /// manager's block: if it is too small or misaligned, libcai frees it at once by the manager's
-    /// memfree or memhostfree, and returns [`CAI_ERR_STATE`].
+    /// memory is short, libcai frees what is pending and asks the manager once more, on the condition
+    /// that memalloc names. libcai checks the manager's block: if it is too small or misaligned, libcai
+    /// frees it at once by the manager's memfree or memhostfree, and returns [`CAI_ERR_STATE`].
     ///
     /// # Arguments
     ///
