@@ -10,6 +10,7 @@
 
 namespace cai {
 
+// What immortal() returns; it is made out of line, since most calls find it there.
 template <class T>
 class Immortal {
  public:

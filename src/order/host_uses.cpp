@@ -50,15 +50,19 @@ void keep_host_work(cai_owner &owner, std::uint64_t data, std::uint64_t size,
   uses.host.keep(point, true);
 }
 
+namespace {
+
 // An owner that keeps its uses itself, as that of another copy of libcai, knows work of CPU streams
 // that nothing here does. Of a GPU's memory it is asked with the uses there.
-static void await_keeper(const cai_array &array, bool write) {
+void await_keeper(const cai_array &array, bool write) {
   cai_owner *const keeper = host_keeper_of(array.owner);
   if (array.device_type != CAI_DEVICE_CPU || !stores_by_itself(keeper)) return;
   Demand demand;
   demand.keepers.add({keeper, write, -1});
   await_keepers(demand, 0);
 }
+
+}  // namespace
 
 void add_host_work(const cai_array &array, bool write, HostPoints &out) {
   if (!may_have_host_work(array)) return;

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "copies.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "must.h"
+#include "second_copy.h"
 
 /* What the copies are called for. */
 #define FUNCTIONS(F)         \
@@ -37,25 +33,8 @@ static int owner;      /* the copy that has made the arrays */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The second copy is a file of its own, since the linker knows a file that is loaded. */
-static void *load_another(void) {
-  Dl_info first;
-  char path[] = "/tmp/libcai-copy-XXXXXX", bytes[65536];
-  size_t count;
-  const int file = mkstemp(path);
-  MUST_HOLD(file >= 0 && dladdr(dlsym(RTLD_DEFAULT, "cai_version"), &first));
-  FILE *const from = fopen(first.dli_fname, "rb"), *const to = fdopen(file, "wb");
-  MUST_HOLD(from && to);
-  while ((count = fread(bytes, 1, sizeof bytes, from)) > 0)
-    MUST_HOLD(fwrite(bytes, 1, count, to) == count);
-  MUST_HOLD(fclose(from) == 0 && fclose(to) == 0);
-  void *const loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  MUST_HOLD(loaded && unlink(path) == 0);
-  return loaded;
-}
-
 static void load(void) {
-  void *const another = load_another();
+  void *const another = load_second_copy();
 #define FIND(name)       \
   copies[0].name = name; \
   *(void **)(&copies[1].name) = dlsym(another, #name);

@@ -1,53 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two copies of libcai in a process: what one has pending on memory, the other waits for.
-#include <dlfcn.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <functional>
 
 #include "memories.hpp"
 #include "owned.hpp"
-#include "slow.hpp"
+#include "second_copy.h"
 
 namespace test::two_copies_tests {
 namespace {
 
-// The other copy. It is never closed: it has threads.
-class Copy {
- public:
-  static const Copy &other() {
-    static const Copy copy;
-    return copy;
-  }
-
-  template <class Function>
-  Function *find(const char *name) const {
-    void *const found = dlsym(handle_, name);
-    MUST_HOLD(found);
-    return reinterpret_cast<Function *>(found);
-  }
-
- private:
-  Copy() {
-    Dl_info own{};
-    MUST_HOLD(dladdr(dlsym(RTLD_DEFAULT, "cai_version"), &own));
-    char path[] = "/tmp/libcai-copy-XXXXXX";
-    const int file = mkstemp(path);
-    MUST_HOLD(file >= 0);
-    close(file);
-    std::ofstream(path, std::ios::binary) << std::ifstream(own.dli_fname, std::ios::binary).rdbuf();
-    handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    unlink(path);
-    MUST_HOLD(handle_);
-  }
-
-  void *handle_ = nullptr;
-};
+template <class Function>
+Function *find_in_second(const char *name) {
+  static void *const copy = load_second_copy();
+  void *const found = dlsym(copy, name);
+  MUST_HOLD(found);
+  return reinterpret_cast<Function *>(found);
+}
 
 // A function of the first copy, or of the other one.
-#define OF(copy, function) \
-  ((copy) ? Copy::other().find<decltype(function)>(#function) : &(function))
+#define OF(copy, function) ((copy) ? find_in_second<decltype(function)>(#function) : &(function))
 
 class TwoCopies : public Memories {
  protected:
@@ -170,6 +143,8 @@ TEST_F(TwoCopies, UsesOfAPublishedViewAreKept) {
     OF(second, cai_stream_release)(two);
   }
 }
+
+#undef OF
 
 }  // namespace
 }  // namespace test::two_copies_tests
