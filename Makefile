@@ -47,8 +47,9 @@ mutate: ## a sample of operators of src/ changed in turn, for a test to see each
 	@$(PYTHON_VENV) tools/mutate --most 100
 
 .PHONY: coverage
-coverage: ## what the C and C++ suites do not reach of src and simcuda, and nobody has explained
+coverage: ## what the suites do not reach of src and simcuda, and nobody has explained
 	@tools/setup coverage
+	@$(PYTHON_VENV) tools/wheel --of-tests
 	@$(PYTHON_VENV) tools/coverage
 
 .PHONY: test-gpu

@@ -92,17 +92,20 @@ COUNTING = (
 COVERAGE = Tree(
     "build-coverage",
     [
-        *["-Ddebug=false", "-Doptimization=0", "-Dtests=false"],
+        *["-Ddebug=false", "-Doptimization=0", "-Dtests=false", WITH_SIMCUDA],
         *[f"-Dc_args={COUNTING}", f"-Dcpp_args={COUNTING}"],
         *[f"-D{language}_link_args=-fprofile-instr-generate" for language in ("c", "cpp")],
     ],
     environment={"CC": "clang-16", "CXX": "clang++-16"},
 )
+COUNTS = {"LLVM_PROFILE_FILE": f"{ROOT}/{COVERAGE.folder}/counts/%m%c.profraw"}
+# The engine for PTX is in its tests.
+COUNTED_KERNELS = replace(COVERAGE, environment={**COVERAGE.environment, **COUNTS})
 # The tests of the plain trees, with those libraries.
 COUNTED, COUNTED_SIMCUDA = (
     replace(
         tree,
-        environment={"LLVM_PROFILE_FILE": f"{ROOT}/{COVERAGE.folder}/counts/%m%c.profraw"},
+        environment=COUNTS,
         wrapper=f"{ROOT}/tests/branches/counted",
         name=COVERAGE.folder,
     )

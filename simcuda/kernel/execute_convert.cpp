@@ -180,8 +180,9 @@ double to_odd(Wide value, Type from) {
 [[gnu::noinline]] double from_signed(std::int64_t value) {
   return static_cast<double>(value);
 }
+// Clang takes an integer for the sum of two parts, whose zero is negative when rounded down.
 [[gnu::noinline]] double from_unsigned(Wide value) {
-  return static_cast<double>(value);
+  return value ? static_cast<double>(value) : 0;
 }
 
 float round_to_float(double value, Rounding rounding) {
