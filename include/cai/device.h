@@ -355,7 +355,8 @@ cai_status cai_stream_describe(cai_stream *stream, cai_stream_info *out, cai_err
 cai_status cai_stream_set_thread_limit(cai_stream *stream, int32_t threads, cai_error *error);
 
 /** A work function. On failure it writes the error and returns its status. Must not throw. On a GPU
- * stream it runs on a thread of the driver, and must not call the driver. Since 0.1. */
+ * stream it runs on a thread of the driver, and must not call the driver. It may release arrays and
+ * handles there: later calls end them. Since 0.1. */
 typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
 
 /** Queues a function. A CPU stream that is not #CAI_MODE_ASYNC runs it before the call returns.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What callers attach to a GPU stream: functions, and objects that it keeps.
 #include "device/gpu_stream.hpp"
+#include "driver/host_function.hpp"
 #include "order/releases.hpp"
 
 namespace cai::device {
@@ -39,8 +40,9 @@ class HostWork {
   HostWork(const HostWork &) = delete;
   HostWork &operator=(const HostWork &) = delete;
 
-  // Called on the driver's thread, where the driver may not be called.
+  // Called on the driver's thread.
   void run_here() noexcept {
+    const driver::InHostFunction here;
     State before = State::waiting;
     if (!state_.compare_exchange_strong(before, State::begun) && before == State::called_off) {
       return;

@@ -23,6 +23,7 @@
 #include "device/current.hpp"
 #include "device/primary.hpp"
 #include "device/slots.hpp"
+#include "driver/host_function.hpp"
 
 namespace cai::device {
 namespace {
@@ -362,6 +363,7 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
 
 // The same for callers that do not use the result.
 bool flush_and_report(cai_device device, Flush which) noexcept {
+  if (driver::InHostFunction::is_here()) return false;
   driver::Faults failed;
   bool freed = false;
   try {
@@ -379,7 +381,7 @@ bool flush_and_report(cai_device device, Flush which) noexcept {
 void add(cai_device device, Item &&item) {
   const Limits &limits = Limits::get();
   Slot &slot = slot_of(device);
-  ask_capacity(device, slot);
+  if (!driver::InHostFunction::is_here()) ask_capacity(device, slot);
   const bool may_look = !item.after;
   std::optional<Flush> due;
   {
@@ -441,10 +443,11 @@ void forget_pending(cai_device device) noexcept {
   end_frees(device, slot, failed);
 }
 
-void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object) noexcept {
+void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object,
+                   void (*forget)(void *object)) noexcept {
   const cai_status status = guard(nullptr, [&] {
     const cai_device device{CAI_DEVICE_CUDA, ordinal};
-    add(device, {nullptr, destroy, nullptr, object, epoch_of(device)});
+    add(device, {nullptr, destroy, forget, object, epoch_of(device)});
   });
   if (status != CAI_OK) destroy(object);
 }

@@ -26,8 +26,10 @@ struct PendingFree {
 void pend(cai_device device, const PendingFree &free);
 
 // The same for a GPU object that is destroyed without a wait: `destroy` runs once, on any thread,
-// without a lock, and never in a capture; at once if there is no memory to defer it.
-void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object) noexcept;
+// without a lock, and never in a capture; at once if there is no memory to defer it. After a reset,
+// `forget` runs instead, if there is one.
+void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object,
+                   void (*forget)(void *object) = nullptr) noexcept;
 
 // Called before a free is added that records an event now: frees what is due without that one.
 void look_at_pending(cai_device device) noexcept;

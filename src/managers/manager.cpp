@@ -14,6 +14,7 @@
 #include "device/pending.hpp"
 #include "device/primary.hpp"
 #include "device/reset.hpp"
+#include "driver/host_function.hpp"
 #include "managers/builtin.hpp"
 #include "managers/gpu.hpp"
 #include "managers/host.hpp"
@@ -129,7 +130,9 @@ bool cai_manager::retain_if_held() noexcept {
 void cai_manager::release() noexcept {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   AllManagers::get().remove(this);
-  end();
+  if (device_.type == CAI_DEVICE_CPU || !driver::InHostFunction::is_here()) return end();
+  const auto end_it = [](void *manager) { static_cast<cai_manager *>(manager)->end(); };
+  device::destroy_later(device_.id, end_it, this, end_it);
 }
 
 void cai_manager::end() noexcept {

@@ -7,6 +7,7 @@
 
 #include "core/report.hpp"
 #include "device/gpu_stream.hpp"
+#include "driver/host_function.hpp"
 #include "memory/memory.hpp"
 #include "memory/usage.hpp"
 #include "order/edge.hpp"
@@ -183,8 +184,8 @@ void put_back(cai_memory *first, cai_memory &last) noexcept {
   }
 }
 
-// Called if a capture forbids the free, if there is no memory to note what to wait for, or if the
-// driver failed before the manager was called. A later call tries again.
+// Called if a capture or a host function forbids the free, if there is no memory to note what to
+// wait for, or if the driver failed before the manager was called. A later call tries again.
 cai_status try_later(cai_memory &memory) noexcept {
   put_back(&memory, memory);
   return CAI_OK;
@@ -273,6 +274,8 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
 
 cai_status give_back(cai_memory &memory, Try which, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
+  const bool needs_driver = memory.epoch != 0 || has_kept_uses(memory);
+  if (needs_driver && driver::InHostFunction::is_here()) return try_later(memory);
   // The streams of its context were destroyed with it, and must not be queried.
   if (memory.has_lost_context()) return give_back_now(memory, 0, error);
   if (memory.unused) return give_back_unused(memory, error);
@@ -348,7 +351,8 @@ void end_life(cai_memory &memory) noexcept {
 
 // Not within a manager, which may hold a lock that it needs to free other memory.
 void retry_ends(int most_refusals, bool waits, driver::Faults *failed) noexcept {
-  if (managers::InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
+  if (managers::InManager::is_here() || driver::InHostFunction::is_here()) return;
+  if (!refused.load(std::memory_order_relaxed)) return;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "driver/host_function.hpp"
 #include "order/owned.hpp"
 #include "order/published.hpp"
 #include "order/releases.hpp"
@@ -237,6 +238,7 @@ void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   // What an owner's own functions have put there belongs to the owner.
   const bool is_freed_in_order = has_flag(self, CAI_OWNER_STREAM_ORDERED) && self->freed_on;
   if (!order::stores_here(self)) return end(self);
-  if (order::word_of(self) == 0 && !is_freed_in_order) return end(self);
+  const bool is_over = order::word_of(self) == 0 && !is_freed_in_order;
+  if (is_over && !driver::InHostFunction::is_here()) return end(self);
   order::end_after_uses(self, end);
 }

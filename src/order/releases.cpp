@@ -5,6 +5,7 @@
 
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
+#include "driver/host_function.hpp"
 #include "driver/pointer.hpp"
 #include "order/above.hpp"
 #include "order/by_address.hpp"
@@ -224,14 +225,18 @@ Stream freeing_stream(driver::Session &session, const cai_owner &owner) {
 }
 
 // The streams that the memory is freed on. An exporter frees a mask in the order of the mask's own
-// stream.
-void note_freeing_streams(driver::Session &session, Uses &uses, const cai_owner &owner) {
-  if (can_ask_of_freeing(&owner)) uses.free_on(freeing_stream(session, owner));
+// stream. Without a session, 1 and 2 are those of the current context.
+void note_freeing_streams(driver::Session *session, Uses &uses, const cai_owner &owner) {
+  if (can_ask_of_freeing(&owner)) {
+    uses.free_on(session ? freeing_stream(*session, owner) : Stream{owner.freed_on, nullptr, -1});
+  }
   const cai_array *const array = is_freed_as_said(&owner) ? array_of(owner) : nullptr;
   if (!array) return;
   for_each_part(*array, [&](const cai_array &part) {
     const bool is_named = part.stream_kind == CAI_STREAM_STREAM && !is_of_another_thread(part);
-    if (is_named && may_be_pending(part)) uses.free_on(stream_for(session, part, part.stream));
+    if (!is_named || !may_be_pending(part)) return;
+    uses.free_on(session ? stream_for(*session, part, part.stream)
+                         : Stream{part.stream, nullptr, -1});
   });
 }
 
@@ -288,6 +293,21 @@ void put_off(Uses *uses) noexcept {
   all.count.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Where the driver cannot be asked what is pending, a later call asks.
+static void end_later(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
+  static_cast<void>(guard(nullptr, [&] {  // without memory it stays forever
+    static_cast<void>(make_uses_of(owner));
+    std::unique_ptr<Uses> uses = take_uses(owner);
+    const bool differ = has_flag(owner, CAI_OWNER_STREAMS_DIFFER);
+    if (has_flag(owner, CAI_OWNER_STREAM_ORDERED)) uses->free_in_order(owner->freed_on, differ);
+    if (is_freed_as_said(owner)) uses->forget_marks(owner->freed_on, differ);
+    note_freeing_streams(nullptr, *uses, *owner);
+    uses->owner = owner;
+    uses->end = end;
+    put_off(uses.release());
+  }));
+}
+
 void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   const trace::Call call("cai_owner_end", trace::owner(owner));
   const auto tell = [&](const char *what) {
@@ -295,6 +315,10 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   };
   const bool in_order = has_flag(owner, CAI_OWNER_STREAM_ORDERED);
   const bool imported = is_freed_as_said(owner);
+  if (driver::InHostFunction::is_here()) {
+    tell("kept: the end is put off (in a function on a GPU stream)");
+    return end_later(owner, end);
+  }
   const std::uint64_t marked = marked_in(word_of(owner));
   constexpr const char *freed_there = "left out (the memory is freed in the order of that stream)";
   const bool is_there = !marked || !owner->freed_on || marked == owner->freed_on;
@@ -328,7 +352,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
       const bool asks_streams = in_order || imported || uses->any_marked();
       gone = asks_streams && has_gone(session, *owner);
       if (!gone && (in_order || imported)) {
-        static_cast<void>(guard(nullptr, [&] { note_freeing_streams(session, *uses, *owner); }));
+        static_cast<void>(guard(nullptr, [&] { note_freeing_streams(&session, *uses, *owner); }));
       }
       if (!gone && uses->pending()) {
         uses->keep_marked(session, 0);

@@ -396,6 +396,34 @@ device.set_current()
     )
 
 
+def test_a_garbage_collection_in_a_function_on_a_gpu_stream():
+    run(
+        """
+import gc
+failures = []
+libcai.on_failure(failures.append)
+gc.disable()
+other = libcai.Stream("gpu")
+for kind in ["default", "async", "pinned", "managed", "host"]:
+    cycle = [libcai.zeros(100, device="gpu", kind=kind, stream=other)]
+    cycle.append(cycle)
+cycle += [libcai.Memory.pin(bytearray(4096)), libcai.Stream("gpu"), libcai.Event("gpu")]
+del cycle
+stream = libcai.Stream("gpu")
+found = []
+stream.enqueue(lambda: found.append(gc.collect()))
+stream.synchronize()
+assert found[0] >= 5
+libcai.drain(wait=True)
+libcai.flush("gpu")
+for device in ["gpu", "cpu"]:
+    usage = libcai.usage(device)
+    assert usage.bytes == usage.pending_bytes == usage.deferred == 0, usage
+assert not failures, failures
+"""
+    )
+
+
 def test_a_fork_after_the_first_use():
     run(
         """

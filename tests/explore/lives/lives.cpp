@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Explores memory's life: random programs that allocate, pin, wrap, view, use on streams of GPU and
-// CPU, import, lose, free, defer, reset and fork, inside and outside of captures, beside a model of
-// what is alive and what is in it. Memory is from built-in managers and a test's own, with others
-// around them. A program is right if
+// CPU, import, lose, free, defer, reset and fork, inside and outside of captures and of functions
+// on GPU streams, beside a model of what is alive and what is in it. Memory is from built-in
+// managers and a test's own, with others around them. A program is right if
 //
 // - libcai refuses what is dead, read-only, out of bounds or over a limit, and nothing else;
 // - what is read is what was written last, by any party;

@@ -300,11 +300,28 @@ void World::retain(const Step &step) {
   ++found->ours;
 }
 
+// Calls `body`; now and then in a function on a GPU stream, as a garbage collection may come there.
+void World::anywhere(const Step &step, const std::function<void()> &body) {
+  if (step[3] % 4 != 1 || captured_) return body();
+  cai_stream *const stream = this->stream(false, step[4]);
+  const cai_work_fn call = [](void *it, cai_error *) {
+    is_in_function = true;
+    (*static_cast<const std::function<void()> *>(it))();
+    is_in_function = false;
+    return cai_status{CAI_OK};
+  };
+  void *const context = const_cast<std::function<void()> *>(&body);
+  must("enqueue", CAI_OK,
+       [&](cai_error *error) { return cai_stream_enqueue(stream, call, nullptr, context, error); });
+  MUST(cai_stream_synchronize(stream, nullptr));
+  has_put_off_ = true;
+}
+
 void World::release(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
   if (--found->ours == 0) std::erase(memories_, found);
-  cai_memory_release(found->handle);
+  anywhere(step, [&] { cai_memory_release(found->handle); });
   let_go(*found);
 }
 
@@ -328,15 +345,16 @@ void World::free(const Step &step) {
   count(*found, -1);
 }
 
-void World::end_array(std::size_t which) {
-  const Array gone = arrays_[which];
-  arrays_.erase(arrays_.begin() + static_cast<std::ptrdiff_t>(which));
-  cai_array_release(gone.handle);
+void World::end_array(const Step &step) {
+  const auto which = arrays_.begin() + static_cast<std::ptrdiff_t>(step[1] % arrays_.size());
+  const Array gone = *which;
+  arrays_.erase(which);
+  anywhere(step, [&] { cai_array_release(gone.handle); });
   if (gone.memory) let_go(*gone.memory);
 }
 
 void World::drop(const Step &step) {
-  if (!arrays_.empty()) end_array(step[1] % arrays_.size());
+  if (!arrays_.empty()) end_array(step);
 }
 
 // ---- Who uses it --------------------------------------------------------------------------------
@@ -622,7 +640,7 @@ void World::capture(const Step &step) {
   const auto value = static_cast<std::uintptr_t>(cai_stream_value(captured_));
   MUST(wide::cu().cuStreamBeginCapture_v2(reinterpret_cast<wide::Handle>(value),
                                           static_cast<int>(step[2] % 3)));
-  has_captured_ = true;
+  has_put_off_ = true;
 }
 
 // ---- Programs -----------------------------------------------------------------------------------

@@ -59,7 +59,9 @@ World *World::only = nullptr;
 World::World() {
   only = this;
   MUST(cai_on_failure(hear, nullptr, nullptr));
-  on_entry = [] { return only->fault_.pause(); };
+  // A call of the driver's may wait for a function on a stream, which must not wait for it. Nothing
+  // fails there.
+  on_entry = [] { return is_in_function ? Pause() : only->fault_.pause(); };
   races_ = wide::cu().simcuda_races();
   findings_ = wide::cu().simcuda_findings();
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
@@ -183,7 +185,7 @@ static cai_statistics counts_of(const Manager &manager) {
 // Bytes, once all that can be freed is.
 std::uint64_t World::out_of(const Manager &manager) {
   sync_cpu();  // it may have a claim
-  if (has_captured_) cai_pending_flush(gpu, nullptr);
+  if (has_put_off_) cai_pending_flush(gpu, nullptr);
   return manager.judge ? manager.judge->out() : counts_of(manager).bytes;
 }
 
@@ -314,7 +316,7 @@ void World::close() {
   bystander_.reset();
   end_capture();
   fault_.forget();
-  while (!arrays_.empty()) end_array(arrays_.size() - 1);
+  while (!arrays_.empty()) end_array({});
   while (!memories_.empty()) release({});
   check();
   for (; deferred_ > 0; --deferred_) MUST(cai_pending_defer(gpu, 0, nullptr));

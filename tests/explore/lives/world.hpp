@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,9 +32,10 @@ inline constexpr cai_device gpu{CAI_DEVICE_CUDA, 0}, cpu{CAI_DEVICE_CPU, 0};
 inline constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
 inline constexpr std::uint64_t limit = 400;
 inline constexpr int unknown = -1;
-inline constexpr std::size_t most = 8;  // of each kind of object
-inline bool speaks = false;             // says what each step does
-inline bool has_bystander = false;      // another thread calls libcai, too
+inline constexpr std::size_t most = 8;            // of each kind of object
+inline bool speaks = false;                       // says what each step does
+inline thread_local bool is_in_function = false;  // on a stream of the GPU
+inline bool has_bystander = false;                // another thread calls libcai, too
 
 inline bool is_cpu(cai_device device) {
   return device.type == CAI_DEVICE_CPU;
@@ -216,7 +218,8 @@ class World {
   // As cai_pending_flush(); a losing manager's answer about deferred memory is no failure.
   cai_status flush_all(cai_error *error) const;
   void let_go(Memory &memory);
-  void end_array(std::size_t which);
+  void end_array(const Step &step);
+  void anywhere(const Step &step, const std::function<void()> &body);
   void sync_cpu();
   void finish_gpu(const Array &array);
   void end_capture();
@@ -291,10 +294,10 @@ class World {
   std::vector<std::unique_ptr<Judge>> judges_;
   std::vector<std::unique_ptr<Owner>> owners_;
   std::vector<std::unique_ptr<Work>> works_;
-  Sum sums_[2];                     // of the CPU, and of the GPU
-  std::size_t installed_ = 0;       // of managers_, counted from 1; 0: the default one
-  cai_stream *captured_ = nullptr;  // a GPU's
-  bool has_captured_ = false;
+  Sum sums_[2];                        // of the CPU, and of the GPU
+  std::size_t installed_ = 0;          // of managers_, counted from 1; 0: the default one
+  cai_stream *captured_ = nullptr;     // a GPU's
+  bool has_put_off_ = false;           // frees, in a capture or a function
   std::atomic<bool> may_fail_{false};  // hear() runs on the threads of CPU streams, too
   unsigned deferred_ = 0;
   wide::Fault fault_;

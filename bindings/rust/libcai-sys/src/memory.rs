@@ -183,7 +183,8 @@ const _: () = {
         [::core::mem::offset_of!(cai_stream_info, reserved) - 56usize];
 };
 /// A work function. On failure it writes the error and returns its status. Must not throw. On a GPU
-/// stream it runs on a thread of the driver, and must not call the driver. Since 0.1.
+/// stream it runs on a thread of the driver, and must not call the driver. It may release arrays and
+/// handles there: later calls end them. Since 0.1.
 pub type cai_work_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
 >;

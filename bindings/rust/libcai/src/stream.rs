@@ -292,8 +292,9 @@ impl Stream {
     /// memory on which this work was recorded: both would wait forever.
     ///
     /// On a GPU stream it runs on a thread of the driver: it must not call the driver, directly or
-    /// through this crate, nor drop arrays. What it captured is dropped later, by another call for
-    /// the stream or by [`drain`](crate::drain); hence it is `FnMut`, not `FnOnce`.
+    /// through this crate. It may drop arrays, which later calls free. What it captured is dropped
+    /// later, by another call for the stream or by [`drain`](crate::drain); hence it is `FnMut`, not
+    /// `FnOnce`.
     ///
     /// # Errors
     /// The failure of earlier work, or of this work if it ran at once;

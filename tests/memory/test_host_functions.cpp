@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a function on a GPU stream releases, as a garbage collection within it does: the driver may
+// not be called there, so it is ended by a later call.
+#include <functional>
+#include <list>
+
+#include "kept.hpp"
+#include "memories.hpp"
+#include "owned.hpp"
+
+namespace test::host_functions_tests {
+namespace {
+
+class HostFunctions : public Memories {
+ protected:
+  // `release` within a function on a GPU stream calls no function of the driver, and all is ended
+  // once later calls have come.
+  void expect_ended_later(const std::function<std::function<void()>()> &make) {
+    std::set<std::string> left;
+    for (int round = 0; round < 4; ++round) {  // the first ones make what libcai keeps
+      const Kept before = Kept::now();
+      release_in_function(make());
+      settle();
+      left = Kept::now().since(before);
+    }
+    EXPECT_EQ(left, std::set<std::string>());
+    EXPECT_EQ(failures_, 0);
+  }
+
+ private:
+  struct Function {
+    std::function<void()> release;
+    std::uint64_t calls = ~0ULL;
+
+    static cai_status run(void *self, cai_error *) {
+      auto &mine = *static_cast<Function *>(self);
+      const std::uint64_t before = gpu().simcuda_calls(nullptr);
+      std::exchange(mine.release, nullptr)();
+      mine.calls = gpu().simcuda_calls(nullptr) - before;
+      return CAI_OK;
+    }
+  };
+
+  static void release_in_function(std::function<void()> release) {
+    Function function{std::move(release)};
+    const OwnStream stream = make_stream(gpu0);
+    ASSERT_OK(cai_stream_enqueue(stream, Function::run, nullptr, &function, error));
+    ASSERT_OK(cai_stream_synchronize(stream, error));
+    EXPECT_EQ(function.calls, 0U);
+  }
+
+  void SetUp() override { EXPECT_EQ(cai_on_failure(count, &failures_, nullptr), CAI_OK); }
+  void TearDown() override { EXPECT_EQ(cai_on_failure(nullptr, nullptr, nullptr), CAI_OK); }
+  static void count(void *failures, const cai_error *) { ++*static_cast<int *>(failures); }
+
+  int failures_ = 0;
+};
+
+template <class Handle>
+std::function<void()> releases(Handle handle) {
+  auto kept = std::make_shared<Handle>(std::move(handle));
+  return [kept] { kept->reset(); };
+}
+
+TEST_F(HostFunctions, EndMemoryLater) {
+  for (std::uint32_t kind = CAI_KIND_DEFAULT; kind <= CAI_KIND_HOST; ++kind) {
+    if (kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED || kind == CAI_KIND_CUDA_ARRAY)
+      continue;  // of a shape
+    SCOPED_TRACE(kind);
+    expect_ended_later([=] { return releases(allocate(gpu0, kind, 256)); });
+    expect_ended_later([=] {
+      const OwnMemory memory = allocate(gpu0, kind, 256);
+      OwnArray array = array_of(memory, {256});
+      const std::uint8_t seven = 7;
+      EXPECT_EQ(cai_array_fill(array, &seven, nullptr, nullptr), CAI_OK);
+      return releases(std::move(array));
+    });
+  }
+}
+
+TEST_F(HostFunctions, EndStreamsEventsAndManagersLater) {
+  expect_ended_later([] { return releases(make_stream(gpu0)); });
+  expect_ended_later([] {
+    cai_event *event = nullptr;
+    EXPECT_EQ(cai_event_create(gpu0, 0, &event, nullptr), CAI_OK);
+    return releases(Handed<cai_event, cai_event_release>(event));
+  });
+  expect_ended_later([] {
+    cai_manager *manager = nullptr;
+    EXPECT_EQ(cai_manager_create("pool", nullptr, gpu0, nullptr, &manager, nullptr), CAI_OK);
+    return releases(Handed<cai_manager, cai_manager_release>(manager));
+  });
+}
+
+TEST_F(HostFunctions, EndProducersLater) {
+  for (const std::uint32_t flags : {0U, std::uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
+    SCOPED_TRACE(flags);
+    const OwnStream user = make_stream(gpu0);
+    const std::uint64_t stream = cai_stream_value(user);
+    std::list<Producer> producers;
+    expect_ended_later([&] {
+      Producer &producer = producers.emplace_back(flags);
+      if (flags) producer.owner()->freed_on = stream;
+      EXPECT_EQ(cai_owner_used_on(producer.owner(), stream, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+      return [&] {
+        producer.release();
+        EXPECT_FALSE(flags && producer.ended());
+      };
+    });
+  }
+}
+
+}  // namespace
+}  // namespace test::host_functions_tests
