@@ -182,8 +182,7 @@ void list_captured(Uses &uses, const cai_array &array) {
 
 void list_on_host(Uses &uses, const cai_array &array) {
   const cai_owner *const keeper = host_keeper_of(array.owner);
-  const Bytes of_mask = array.mask ? host_bytes_of(mask_of(array)) : Bytes{};
-  list(uses, keeper, host_bytes_of(array), of_mask, is_import(keeper));
+  list(uses, keeper, host_bytes_of(array), {}, is_import(keeper));
   set_flag(uses, &Listed::on_host);
 }
 

@@ -27,7 +27,7 @@ void list_import(Uses &uses, const cai_array &array);
 void list_captured(Uses &uses, const cai_array &array);
 // A use was kept there: from here on others can find it.
 void note_captured(const Uses &uses) noexcept;
-// The same for uses by CPU streams.
+// The same for uses by CPU streams, for which masks are arrays of their own.
 void list_on_host(Uses &uses, const cai_array &array);
 void list_on_host(Uses &uses, const cai_owner &keeper, std::uint64_t data, std::uint64_t size);
 // The same for an import, or an array used in a capture, of which only the owner is known.

@@ -39,7 +39,7 @@ driver::Capture capture_of(driver::Session &session, const Stream &stream) {
 
 bool is_blocking(driver::Session &session, Stream &stream) {
   if (stream.value == driver::stream_per_thread) return true;
-  if (!stream.is_default() && capture_of(session, stream)) {
+  if (capture_of(session, stream)) {
     // While a blocking stream is being captured, the legacy stream must not be queried.
     identify(session, stream);
     driver::CUstreamCaptureStatus status = driver::capture_none;

@@ -69,7 +69,7 @@ inline bool same(const Stream &a, const Stream &b) noexcept {
   return a.value == b.value && (!a.is_default() || a.context == b.context);
 }
 
-// Whether the stream is in order with the legacy stream of its context.
+// Whether the stream, which is not 1, is in order with the legacy stream of its context.
 bool is_blocking(driver::Session &session, Stream &stream);
 
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other);

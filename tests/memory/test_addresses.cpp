@@ -69,6 +69,29 @@ TEST_F(Addresses, TheHostFillsAndCopiesByItsOwn) {
   });
 }
 
+// An array of the host's address is of the same memory: each finds the other's pending work.
+TEST_F(Addresses, AnArrayMayBeAtTheHosts) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    const OwnArray array = array_of(memory, {size});
+    const OwnStream stream = make_stream(cpu);
+    cai_array at_host = *array.get();
+    at_host.device_type = CAI_DEVICE_CPU;
+    at_host.device_id = 0;
+    at_host.data = value(host);
+    at_host.stream_kind = CAI_STREAM_NONE;
+    at_host.stream = 0;
+    unsigned char number = 7;
+    for (cai_array *const filled : {&at_host, array.get()}) {
+      cai_array *const read = filled == array.get() ? &at_host : array.get();
+      ASSERT_OK(cai_array_fill(filled, &++number, stream, error));
+      const std::int64_t last = size - 1;
+      unsigned char found = 0;
+      ASSERT_OK(cai_array_item(read, &last, &found, error));
+      EXPECT_EQ(found, number);
+    }
+  });
+}
+
 TEST_F(Addresses, TheGpuFillsAndCopiesByItsOwn) {
   for_both([](cai_memory *memory, unsigned char *host) {
     const OwnArray array = array_of(memory, {size});

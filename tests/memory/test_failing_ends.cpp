@@ -269,6 +269,27 @@ TEST_F(FailingEnds, OfWhatWasUsedOnAStreamThatItNeverHad) {
   EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
 }
 
+// Another thread captures the stream and ends that again, between the question and the free; the
+// driver then says only that the stream is invalid.
+TEST_F(FailingEnds, OnAStreamThatAnotherThreadCaptures) {
+  constexpr int invalid = 1;
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
+  MUST(gpu().simcuda_fail("cuMemFreeAsync", 1, invalid));
+  gpu().simcuda_reset_counts();
+  memory.reset();
+  EXPECT_EQ(calls("cuMemFreeAsync"), 2U);
+  EXPECT_TRUE(failures.messages.empty());
+  memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
+  const Address data = describe(memory).data;
+  for (std::uint64_t nth = 1; nth <= 10; ++nth) {  // it does so without end
+    MUST(gpu().simcuda_fail("cuMemFreeAsync", nth, invalid));
+  }
+  memory.reset();
+  EXPECT_EQ(told("[cuMemFreeAsync] CUDA_ERROR_INVALID_VALUE (1)"), 1U);
+  const With with(primary[0]);
+  MUST(gpu().cuMemFreeAsync(data, handle(cai_stream_value(stream))));
+}
+
 // The driver has ended, or frees no more: the memory counts as freed, and nothing is reported.
 TEST_F(FailingEnds, WithoutADriverAreNone) {
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);

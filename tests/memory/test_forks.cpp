@@ -220,6 +220,31 @@ TEST(HostForks, WhileStreamsWork) {
   });
 }
 
+// Work that had ended when the parent forked is over in the child, too, and so is its failure.
+TEST(HostForks, AfterWorkHasFailed) {
+  const OwnStream stream = make_stream(cpu);
+  OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray array = array_of(memory, {64});
+  std::atomic<bool> may_run{false}, is_over{false};
+  const cai_work_fn fails = [](void *gate, cai_error *) {
+    static_cast<std::atomic<bool> *>(gate)->wait(false);
+    return cai_status{CAI_ERR_BOUNDS};
+  };
+  const auto ends = [](void *flag) {
+    static_cast<std::atomic<bool> *>(flag)->store(true);
+    static_cast<std::atomic<bool> *>(flag)->notify_one();
+  };
+  ASSERT_EQ(cai_stream_enqueue(stream, fails, nullptr, &may_run, nullptr), CAI_OK);
+  ASSERT_EQ(cai_memory_record(memory, stream, nullptr), CAI_OK);
+  ASSERT_EQ(cai_stream_enqueue(stream, fails, ends, &is_over, nullptr), CAI_OK);  // is dropped
+  may_run = true;
+  may_run.notify_one();
+  is_over.wait(false);
+  in_child(
+      [&](Checks &check) { CHECK_STATUS(CAI_ERR_BOUNDS, cai_array_sync_host(array, nullptr)); });
+  EXPECT_EQ(cai_stream_synchronize(stream, nullptr), CAI_ERR_BOUNDS);
+}
+
 // ---- GPUs ---------------------------------------------------------------------------------------
 
 class GpuForks : public Memories {

@@ -300,9 +300,15 @@ TEST(Bad, LiesAreFoundAndTheMemoryGivenBack) {
   };
   recorder.short_by = 1;
   expect_lie();
+  recorder.short_by = 100;
+  expect_lie();
   recorder.short_by = 0;
   recorder.off_by = 128;
   expect_lie();
+  recorder.off_by = 0;
+  recorder.larger_by = UINT64_MAX - 200;  // beyond the end of all addresses
+  expect_lie();
+  recorder.larger_by = 0;
   recorder.off_by = 0;
   const std::size_t frees = recorder.count("memfree");
   recorder.off_by = 0 - ((recorder.next + 255) / 256 * 256);  // at address 0 there is nothing

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "gpu.hpp"
+#include "owned.hpp"
 
 namespace test::pending_tests {
 namespace {
@@ -201,6 +202,39 @@ TEST_F(Pending, AnErrorOfTheDeviceEndsItAll) {
   MUST(gpu().cuCtxDestroy_v2(broken));
   cai_array_release(&producer.array.array);
   EXPECT_TRUE(producer.ended);
+}
+
+// No event can be recorded on the stream that uses are in order with, so the host waits for its
+// context, which the driver does not know any more.
+TEST_F(Pending, AContextThatTheDriverDoesNotKnowHasNoWork) {
+  const std::uint64_t own = value(stream());
+  Producer producer(memory(), CAI_STREAM_STREAM);
+  producer.array.array.stream = own;
+  ASSERT_EQ(begin_use({&producer.array}, own), CAI_OK);
+  ASSERT_EQ(end_use({&producer.array}, own), CAI_OK);
+  MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  std::int64_t left = -1;
+  EXPECT_EQ(cai_owner_pending(&producer.owner, 1, &left, nullptr), CAI_OK);
+  EXPECT_EQ(left, 1);
+  MUST(gpu().simcuda_fail("cuCtxSynchronize", 1, 201));  // CUDA_ERROR_INVALID_CONTEXT
+  EXPECT_EQ(producer.pending(2), 0);
+  cai_array_release(&producer.array.array);
+  EXPECT_TRUE(producer.ended);
+}
+
+TEST_F(Pending, StreamsGoWithTheMemorysContext) {
+  Handle context = nullptr;
+  MUST(gpu().cuCtxCreate_v2(&context, 0, 0));
+  const std::uint64_t own = value(stream(non_blocking, context));
+  Owned array(memory(context), CAI_STREAM_STREAM, own);
+  ASSERT_EQ(begin_use({array}, own), CAI_OK);
+  ASSERT_EQ(end_use({array}, own), CAI_OK);
+  std::int64_t left = -1;
+  EXPECT_EQ(cai_owner_pending(array->owner, 0, &left, nullptr), CAI_OK);
+  EXPECT_EQ(left, 1);
+  MUST(gpu().cuCtxDestroy_v2(context));
+  EXPECT_EQ(cai_owner_pending(array->owner, 1, &left, nullptr), CAI_OK);
+  EXPECT_EQ(left, 0);
 }
 
 // Uses go with their context, of which another one with the same handle tells: a context that was
