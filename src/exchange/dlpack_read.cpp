@@ -5,6 +5,7 @@
 #include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/layout.hpp"
+#include "core/text.hpp"
 #include "exchange/device.hpp"
 #include "exchange/dlpack_type.hpp"
 #include "order/owned.hpp"
@@ -60,7 +61,8 @@ cai_status read_dims(const DLTensor &tensor, uint32_t itemsize, int64_t *strides
       return CAI_OK;
     }
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_SHAPE},
-                "shape is too large: the size in bytes does not fit in 63 bits");
+                "shape %s is too large: the size in bytes does not fit in 63 bits",
+                Printed(tensor.shape, ndim).c_str());
   }
   for (int32_t axis = 0; axis < ndim; ++axis) {
     if (multiply(tensor.strides[axis], itemsize, &strides[axis])) continue;

@@ -7,6 +7,7 @@
 #include "core/fields.hpp"
 #include "core/layout.hpp"
 #include "core/overlap.hpp"
+#include "core/text.hpp"
 #include "core/typestr.hpp"
 #include "core/validate.hpp"
 #include "device/current.hpp"
@@ -57,7 +58,8 @@ void fill_strides(const cai_memory_info &facts, const cai_dtype &dtype, int32_t 
                   const int64_t *shape, int64_t *strides) {
   int64_t units;
   if (fill_c_strides(ndim, shape, dtype.itemsize, strides, &units) != LayoutFault::none) {
-    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "the shape has too many elements");
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "shape %s has too many elements",
+                  Printed(shape, ndim).c_str());
   }
   const bool is_empty = std::count(shape, shape + ndim, 0) > 0;
   if (ndim < 2 || facts.rows < 2 || is_empty) return;
@@ -71,7 +73,8 @@ void fill_strides(const cai_memory_info &facts, const cai_dtype &dtype, int32_t 
   for (int32_t axis = ndim - 2; axis >= 0; --axis) {
     strides[axis] = step;
     if (!multiply(step, shape[axis], &step)) {
-      throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "the shape has too many elements");
+      throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "shape %s has too many elements",
+                    Printed(shape, ndim).c_str());
     }
   }
 }

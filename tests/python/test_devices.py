@@ -261,8 +261,17 @@ def test_callbacks_are_let_go():
     del function
     gc.collect()
     assert reference() is None
-    with pytest.raises(TypeError, match="cannot be called"):
+    with pytest.raises(TypeError, match=r"^function is 5, which cannot be called"):
         Device.on_reset(5)
+
+
+def test_handles_are_bytes():
+    for data in [5, "text", [1, 2], None]:
+        with pytest.raises(TypeError, match="and must be the bytes of a handle"):
+            libcai.IpcHandle(data)
+    with pytest.raises(libcai.UseError, match="a handle has 160 bytes, not 3"):
+        libcai.IpcHandle(b"abc")
+    assert libcai.IpcHandle(bytearray(160)) == libcai.IpcHandle(memoryview(bytes(160)))
 
 
 # ---- On simcuda --------------------------------------------------------------------------------

@@ -40,9 +40,10 @@ class IpcHandle:
     def __init__(self, data: Any) -> None:
         self._fd: int | None = None
         self.memory: Memory | None = None
-        if isinstance(data, (str, int)):
-            raise TypeError(f"data is {shown(data)}, and must be the bytes of a handle")
-        self._data = bytes(data)
+        try:
+            self._data = bytes(memoryview(data))
+        except TypeError:
+            raise TypeError(f"data is {shown(data)}, and must be the bytes of a handle") from None
         if len(self._data) != _SIZE:
             raise UseError(f"a handle has {_SIZE} bytes, not {len(self._data)}")
 

@@ -316,7 +316,7 @@ def on_reset(function):
     cdef cai_error error
     cdef cai_status status
     if not callable(function):
-        raise TypeError(f"{shown(function)} cannot be called")
+        raise TypeError(f"function is {shown(function)}, which cannot be called")
     if function in reset_numbers:
         return
     reset_last += 1

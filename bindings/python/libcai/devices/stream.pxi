@@ -374,7 +374,7 @@ cdef class Stream:
         cdef cai_error error
         cdef cai_status status
         if not callable(function):
-            raise TypeError(f"{shown(function)} cannot be called")
+            raise TypeError(f"function is {shown(function)}, which cannot be called")
         if self.told is None:
             self.told = Told()
         work = (function, self.told)
