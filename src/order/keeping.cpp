@@ -205,22 +205,36 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
       trace::edge({-1}, trace::stream_or_host(stream), trace::owner(self),
                   "left out (nothing that is kept conflicts)");
     };
-    if (order::word_of(self) == 0) return leave_out();
+    // Another copy of libcai, which asks, does not find the uses of other imports by address.
+    const cai_array *const import =
+        order::is_import(self) && order::any_imports() ? order::array_of(*self) : nullptr;
+    if (order::word_of(self) == 0 && !import) return leave_out();
     order::Uses *const uses = &order::make_uses_of(self);
+    const auto for_all_uses = [&](auto &&body) {
+      body(*uses);
+      if (!import) return;
+      order::for_each_part(*import,
+                           [&](const cai_array &part) { order::for_each_import(part, body); });
+    };
     order::HostPoints points;
     uses->host.add_conflicts(write, points);
     order::await_points(points, {-1});
     order::Demand demand;
-    const bool any_told = uses->any_told_but(0);
-    uses->add_conflicts(write, -1, demand.conflicts);
+    bool any_told = false;
+    for_all_uses([&](order::Uses &each) {
+      any_told = any_told || each.any_told_but(0);
+      each.add_conflicts(write, -1, demand.conflicts);
+    });
     const bool may_follow = stream != 0 && uses->any_captured();
     if (demand.empty() && !any_told && !may_follow) return leave_out();
     driver::Session session;
     order::Reading reading;
     if (any_told) {
       reading.enter();
-      uses->add_told(stream, 0, -1, demand.handles);
-      uses->add_conflicts(write, -1, demand.conflicts);
+      for_all_uses([&](order::Uses &each) {
+        each.add_told(stream, 0, -1, demand.handles);
+        each.add_conflicts(write, -1, demand.conflicts);
+      });
     }
     if (stream == 0) {
       order::wait_on_host(session, demand.handles, demand, reading);

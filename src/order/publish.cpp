@@ -239,6 +239,14 @@ void require_uncaptured_streams(const cai_array &array, std::uint64_t value) {
   session.finish();
 }
 
+// The stream that arrays of the owner come with, to judge by this one; 0: none that is known. A view
+// that another copy of libcai has published comes with a stream of its own.
+std::uint64_t first_stream_of(const cai_array &array) {
+  const bool is_strangers =
+      array.owner && keeper_of(array) != array.owner && !is_ours(root_of(array.owner));
+  return is_strangers ? 0 : stream_value(array);
+}
+
 // A view comes with another stream, or with an event. Others may have the memory of an import from
 // its exporter, without an owner: they continue on the stream that they were told.
 void differ(driver::Session &session, Uses &uses, const cai_array &array, Published &published) {
@@ -246,7 +254,7 @@ void differ(driver::Session &session, Uses &uses, const cai_array &array, Publis
     const std::uint64_t own = may_be_pending(part) ? stream_value(part) : 0;
     if (own && is_import(keeper_of(array))) uses.tell_first(stream_for(session, part, own));
   });
-  uses.differ(stream_value(array));
+  uses.differ(first_stream_of(array));
   published.differs = true;
 }
 
@@ -356,7 +364,7 @@ cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   NewView view(array);
   cai_owner *const keeper = keeper_of(array);
   if (stores_here(keeper) && is_freed_on_a_stream(keeper)) {
-    make_uses_of(keeper).say_first(stream_value(array));
+    make_uses_of(keeper).say_first(first_stream_of(array));
   }
   Published &published = view.published();
   if (target > driver::stream_per_thread) {

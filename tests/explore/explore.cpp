@@ -90,7 +90,8 @@ class Play {
     return *this;
   }
 
-  // Whether it ended early: at a step with an array that only the binding holds.
+  // Whether it ended early: at a step with an array that only the binding holds, or one that is
+  // refused where more order is allowed.
   bool is_cut() const { return is_cut_; }
   const std::string &source() const { return source_; }
   const std::string &error() const { return error_; }
@@ -117,6 +118,10 @@ class Play {
       const cai_status status = act(step, before);
       if (outcome == kRefused) {
         if (status == CAI_OK) return {Kind::taken, step_};
+      } else if (may_order_more() && (status == CAI_ERR_ORDER || status == CAI_ERR_EXPORT)) {
+        is_cut_ = true;  // a begun use would order it
+        run_ = before;
+        break;
       } else if (status != CAI_OK) {
         return {Kind::refused, step_};
       } else {
