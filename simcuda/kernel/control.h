@@ -17,7 +17,7 @@ bool select_surface(Lowering &);
 // bar.warp.sync: the lanes in the mask `e` wait for each other.
 void sync_lanes(Warp &warp, const Instruction &instruction, std::uint32_t mask);
 // One of the engine's own functions, for the lanes of `mask`.
-void call_builtin(Warp &warp, std::uint32_t mask, const Call &call, Builtin builtin);
+void call_builtin(Warp &warp, std::uint32_t mask, const Call &call, const Body &body);
 // The place of an argument or a result.
 std::byte *place_of(const Warp &warp, const Frame &frame, const Passed &passed, unsigned lane);
 

@@ -129,7 +129,6 @@ struct Passed {
 struct Call {
   int function = -1;  // -1: given by `pointer`
   Place32 pointer = 0;
-  Builtin builtin = Builtin::none;
   std::vector<Passed> arguments, results;
 };
 

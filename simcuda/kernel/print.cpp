@@ -57,25 +57,29 @@ class Arguments {
     if (!bytes || room < size) illegal(lane_, address_, "An argument of printf lies there.");
     std::memcpy(&value, bytes, size);
     address_ += size;
+    ++taken_;
     return value;
   }
+  std::uint64_t taken() const { return taken_; }
 
  private:
   Warp &warp_;
   unsigned lane_;
-  std::uint64_t address_;
+  std::uint64_t address_, taken_ = 0;
 };
 
 template <class T>
 void append(std::string &out, const std::string &directive, T value) {
-  char buffer[512];
   // The directive was parsed and rebuilt, so it fits the value.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-security"
-  const int size = std::snprintf(buffer, sizeof buffer, directive.c_str(), value);
+  const std::size_t before = out.size();
+  const int size = std::snprintf(nullptr, 0, directive.c_str(), value);
+  out.resize(before + static_cast<std::size_t>(size) + 1);
+  std::snprintf(out.data() + before, out.size() - before, directive.c_str(), value);
+  out.pop_back();
 #pragma GCC diagnostic pop
-  if (size > 0) out.append(buffer, std::min<std::size_t>(static_cast<std::size_t>(size), 511));
 }
 
 // A directive that begins after a '%'; returns its length, 0 if it is invalid.
@@ -86,7 +90,7 @@ std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &
   const auto is = [&](std::string_view set) {
     return at < rest.size() && set.find(rest[at]) != set.npos;
   };
-  while (is("-+ #0") && at < 8) made += rest[at++];
+  while (is("-+ #0")) made += rest[at++];
   for (const bool precision : {false, true}) {
     if (precision) {
       if (!is(".")) break;
@@ -94,35 +98,38 @@ std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &
     }
     if (is("*")) {
       const auto value = static_cast<std::int32_t>(arguments.take(4));
-      made += std::to_string(std::clamp(value, -400, 400));
       ++at;
+      if (precision && value < 0)
+        made.pop_back();  // counts as none
+      else
+        made += std::to_string(std::clamp(value, -9999, 9999));
+      continue;
     }
     std::string digits;
     while (is("0123456789")) digits += rest[at++];
-    if (digits.size() > 3 || (!digits.empty() && std::stoi(digits) > 400)) digits = "400";
-    made += digits;
+    made += digits.size() > 4 ? "9999" : digits;
   }
-  unsigned size = 4;
+  // An argument of h or hh is passed as one of 32 bits.
+  unsigned size = 4, bits = 32;
   while (is("hlLzjtq")) {
-    if (rest[at] != 'h') size = 8;
-    ++at;
+    const bool is_short = rest[at++] == 'h';
+    size = is_short ? 4 : 8;
+    bits = is_short ? std::max(bits / 2, 8u) : 64;
   }
+  const unsigned unshown = 64 - bits;
   if (at == rest.size()) return 0;
   const char kind = rest[at++];
   switch (kind) {
     case 'd':
-    case 'i': {
-      const std::uint64_t value = arguments.take(size);
-      append(out, made + "lld",
-             size == 8 ? static_cast<long long>(value)
-                       : static_cast<long long>(static_cast<std::int32_t>(value)));
+    case 'i':
+      append(out, made + "lld", static_cast<long long>(arguments.take(size) << unshown) >> unshown);
       return at;
-    }
     case 'u':
     case 'x':
     case 'X':
     case 'o':
-      append(out, made + "ll" + kind, static_cast<unsigned long long>(arguments.take(size)));
+      append(out, made + "ll" + kind,
+             static_cast<unsigned long long>(arguments.take(size) << unshown) >> unshown);
       return at;
     case 'c':
       append(out, made + 'c', static_cast<int>(arguments.take(4)));
@@ -154,9 +161,8 @@ std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &
   }
 }
 
-std::string formatted(Warp &w, unsigned lane, std::uint64_t format, std::uint64_t address) {
+std::string formatted(Warp &w, unsigned lane, std::uint64_t format, Arguments &arguments) {
   const std::string text = read_text(w, lane, format);
-  Arguments arguments(w, lane, address);
   std::string out;
   for (std::size_t at = 0; at < text.size() && out.size() < longest_text; ++at) {
     if (text[at] != '%') {
@@ -191,15 +197,17 @@ std::string formatted(Warp &w, unsigned lane, std::uint64_t format, std::uint64_
 
 }  // namespace
 
-void call_builtin(Warp &w, std::uint32_t mask, const Call &call, Builtin builtin) {
+void call_builtin(Warp &w, std::uint32_t mask, const Call &call, const Body &body) {
   Environment &environment = w.worker.launch.environment;
   for (; mask; mask &= mask - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(mask));
-    switch (builtin) {
+    switch (body.builtin) {
       case Builtin::vprintf: {
         const std::uint64_t format = argument(w, call, 0, lane);
-        environment.print(formatted(w, lane, format, argument(w, call, 1, lane)));
-        set_result(w, call, lane, 0);
+        Arguments arguments(w, lane, argument(w, call, 1, lane));
+        if (format) environment.print(formatted(w, lane, format, arguments));
+        // Not as in C: how many arguments it has read.
+        set_result(w, call, lane, format ? arguments.taken() : ~std::uint64_t{0});
         break;
       }
       case Builtin::assertfail:
@@ -220,17 +228,14 @@ void call_builtin(Warp &w, std::uint32_t mask, const Call &call, Builtin builtin
         w.worker.memory.forget(address);
         break;
       }
-      default: {
-        const std::string name =
-            call.function >= 0 ? w.worker.launch.code.bodies[call.function].name : "";
+      default:
         throw Failed{FaultKind::invalid_pc,
                      lane,
                      0,
                      0,
                      false,
                      Space::generic,
-                     "No module defines the function '" + name + "'."};
-      }
+                     "No module defines the function '" + body.name + "'."};
     }
   }
 }

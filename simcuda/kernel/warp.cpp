@@ -271,7 +271,7 @@ void Warp::jump(std::uint32_t mask, std::uint32_t target) {
 
 void Warp::call(std::uint32_t mask, const Call &call, int function) {
   const Body &body = worker.launch.code.bodies[function];
-  if (!body.defined) return call_builtin(*this, mask, call, body.builtin);
+  if (!body.defined) return call_builtin(*this, mask, call, body);
   if (frame->depth >= deepest_call)
     throw Failed{FaultKind::stack_overflow,
                  static_cast<unsigned>(std::countr_zero(mask)),

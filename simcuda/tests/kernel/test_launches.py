@@ -230,6 +230,102 @@ call.uni (r), vprintf, (a, b); ld.param.b32 %r0, [r]; }"""
     ]
 
 
+def call_of_printf(text, *arguments):
+    """The text of a program whose one thread prints, and stores the result of the call. Arguments
+    are integers of 32 bits, (a tuple of) one of 64 bits, floating-point numbers and texts."""
+    before = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
+    body = ".local .align 8 .b8 args[256]; mov.u64 %q2, args; cvta.local.u64 %q3, %q2;\n"
+    offset = 0
+    for i, value in enumerate((text, *arguments)):
+        size = 4 if isinstance(value, int) else 8
+        offset = (offset + size - 1) // size * size
+        if isinstance(value, str):
+            characters = ", ".join(map(str, value.encode() + b"\0"))
+            before += f".global .align 1 .b8 t{i}[] = {{{characters}}};\n"
+            body += f"mov.u64 %q4, t{i};"
+            value = ("%q4",)
+        if isinstance(value, float):
+            value = ("0d" + struct.pack(">d", value).hex(),)
+        if i == 0:
+            body += f"mov.u64 %q1, {value[0]};"
+            continue
+        body += f"st.local.u{8 * size} [%q2+{offset}], {value if size == 4 else value[0]};\n"
+        offset += size
+    body = body.replace("st.local.u64", "st.local.b64")
+    body += """{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %q1;
+st.param.b64 [b], %q3; call (r), vprintf, (a, b); ld.param.b32 %r0, [r]; }
+st.global.u32 [%q0], %r0;"""
+    return program(body, before=before)
+
+
+PRINTED = [
+    ("%d %i %u", (-7, 7, -1), "-7 7 4294967295"),
+    ("%o %x %X %#x", (8, 255, 255, 255), "10 ff FF 0xff"),
+    ("%hd %hd %hhd %hhd", (70000, 40000, 300, 200), "4464 -25536 44 -56"),
+    ("%hu %hx %hhu %hho", (70000, -1, 300, -1), "4464 ffff 44 377"),
+    ("%lld %ld %jd", ((-5000000000,), (2**40,), (-1,)), "-5000000000 1099511627776 -1"),
+    ("%zu %td %llx %lu", ((2**40,), (3,), (-1,), (9,)), "1099511627776 3 ffffffffffffffff 9"),
+    (
+        "%e %E %f %F",
+        (1.5, 1.5, -2.25, 1e10),
+        "1.500000e+00 1.500000E+00 -2.250000 10000000000.000000",
+    ),
+    ("%g %G %a %A", (1e-7, 1e20, 1.5, 1.5), "1e-07 1E+20 0x1.8p+0 0X1.8P+0"),
+    ("%10.3f|%-10.1e|%+g", (3.14159, 31415.9, 2.0), "     3.142|3.1e+04   |+2"),
+    ("%+d|% d|%05d|%-5d|%5d", (42, 42, 42, 42, 42), "+42| 42|00042|42   |   42"),
+    ("%-+#0 d|", (42,), "+42|"),
+    ("%*d|%-*d|%*d|", (5, 42, 5, 42, -5, 42), "   42|42   |42   |"),
+    ("%.3d %.*f %.*f", (7, 2, 1.0, -1, 1.0), "007 1.00 1.000000"),
+    ("%5000d|%.5000d", (42, 42), " " * 4998 + "42|" + "0" * 4998 + "42"),
+    ("%99999d", (42,), " " * 9997 + "42"),  # no wider than that
+    ("%s|%-5s|%5s|%.1s|%.0s", ("hi", "hi", "hi", "hi", "hi"), "hi|hi   |   hi|h|"),
+    ("%-5s|", ("long" * 200,), "long" * 200 + "|"),
+    ("%s %p", ((0,), (0x1234,)), "(null) 0x1234"),
+    ("%c%c", (65, 66), "AB"),
+    ("no arguments, 100%%", (), "no arguments, 100%"),
+    # What is no directive is text.
+    ("%y %", (), "%y %"),
+    ("%5", (), "%5"),
+]
+
+
+def test_directives_of_printf():
+    for text, arguments, wanted in PRINTED:
+        out = zeros(1)
+        outcome = clean(Module(call_of_printf(text, *arguments)).run("k", 1, 1, out))
+        assert outcome["printed"] == wanted, f"{text} printed {outcome['printed']}"
+        # Not as in C: the number of arguments.
+        assert out.array("I") == [len(arguments)], text
+
+
+def test_printf_of_what_is_not_there():
+    out = zeros(1)
+    outcome = clean(Module(call_of_printf((0,))).run("k", 1, 1, out))
+    assert not outcome["printed"]
+    assert out.array("i") == [-1]
+    for text, arguments, detail in (
+        ((16,), (), "A text of printf or assert lies there."),
+        ("%s", ((16,),), "A text of printf or assert lies there."),
+        ("%d" * 200, (), "An argument of printf lies there."),
+    ):
+        outcome = Module(call_of_printf(text, *arguments)).run("k", 1, 1, zeros(1))
+        assert detail in fault_of(outcome, "illegal_address")["text"]
+    # Half of the argument is there.
+    text = call_of_printf("%lld", (5,)).replace("[b], %q3", "[b], %q0")
+    outcome = Module(text).run("k", 1, 1, zeros(1))
+    assert "An argument of printf lies there." in fault_of(outcome, "illegal_address")["text"]
+    # A kernel that prints without an end does not take all memory.
+    long = "x" * 70000
+    outcome = clean(Module(call_of_printf("%s%s%d", long, long, 5)).run("k", 1, 1, zeros(1)))
+    assert outcome["printed"] == "x" * 65536
+
+
+def test_builtin_functions_declared_without_parameters():
+    before = ".extern .func vprintf(.param .b64 a, .param .b64 b);\n.extern .func free();\n"
+    body = "{ .param .b64 a; st.param.b64 [a], 0; call vprintf, (a, a); } call free;"
+    assert not clean(run(body, zeros(), before=before))["printed"]
+
+
 def test_switch_and_reductions_of_barriers():
     body = (
         MINE
