@@ -177,18 +177,15 @@ void reduce(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t mem
         break;
       // As min and max of f32: a NaN is ignored, or with .NaN is the result.
       default:
-        if (f != f || g != g) {
-          if (i.option2 || (f != f && g != g))
-            value = 0x7FFFFFFF;
-          else if (g != g)
-            value = x;
-        } else if (i.count == least_f ? f < g || (f == g && x >> 31)
-                                      : f > g || (f == g && !(x >> 31))) {
+        if (f != f || g != g     ? (f != f) == i.option2
+            : i.count == least_f ? f < g || (f == g && x >> 31)
+                                 : f > g || (f == g && !(x >> 31)))
           value = x;
-        }
     }
   });
-  put_all(w, i.d, mask, value);
+  const bool is_real = i.count == least_f || i.count == most_f;
+  const float found = float_of(value);
+  put_all(w, i.d, mask, is_real && found != found ? 0x7FFFFFFF : value);
 }
 
 void active_mask(Warp &w, const Instruction &i, std::uint32_t mask) {
@@ -198,7 +195,7 @@ void active_mask(Warp &w, const Instruction &i, std::uint32_t mask) {
 void elect(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t members) {
   const auto leader = static_cast<std::uint32_t>(std::countr_zero(members ? members : mask));
   put_all(w, i.d, mask, leader);
-  if (i.flag) put_bits(w.bits(i.b), mask, std::uint32_t{1} << leader);
+  put_bits(w.bits(i.b), mask, std::uint32_t{1} << leader);
 }
 
 template <void (*f)(Warp &, const Instruction &, std::uint32_t mask, std::uint32_t members)>
@@ -245,6 +242,7 @@ void select_match(Lowering &l) {
   l.out.d = l.write(0, Type::b32);
   l.out.a = l.read(1, type);
   if (auto second = second_of(l)) {
+    if (l.out.count == any) l.refuse("only .all has a predicate");
     l.out.flag = true;
     l.out.b = *second;
   }
@@ -308,11 +306,10 @@ bool select_exchange(Lowering &l) {
   if (root == "elect") {
     bind_members(l, 1);
     if (!l.out.atomic) l.refuse("it wants .sync");
-    l.out.d = l.operand(0).kind == Operand::Kind::sink ? l.scratch() : l.write(0, Type::b32);
-    if (auto second = second_of(l)) {
-      l.out.flag = true;
-      l.out.b = *second;
-    }
+    l.out.d = l.write(0, Type::b32);
+    const auto second = second_of(l);
+    if (!second) l.refuse("it wants a predicate behind '|'");
+    l.out.b = *second;
     l.out.run = exchange<elect>;
     return true;
   }
