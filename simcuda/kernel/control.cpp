@@ -44,7 +44,8 @@ bool fits(const Call &call, const Body &body) {
   const auto same = [](const std::vector<Passed> &given, const std::vector<Passed> &taken) {
     if (given.size() != taken.size()) return false;
     for (std::size_t n = 0; n < given.size(); ++n)
-      if (!given[n].is_register && given[n].size < taken[n].size) return false;
+      if (given[n].is_register ? given[n].size != taken[n].size : given[n].size < taken[n].size)
+        return false;
     return true;
   };
   return same(call.arguments, body.parameters) && same(call.results, body.results);
@@ -118,8 +119,7 @@ void select_branch(Lowering &l) {
     l.out.a = l.read(0, Type::u32);
     const Operand &list = l.operand(1);
     const auto &lists = l.function().label_lists;
-    if (list.kind != Operand::Kind::label || list.index >= static_cast<int>(lists.size()))
-      l.refuse("a list of labels is expected");
+    if (list.kind != Operand::Kind::targets) l.refuse("a list of labels is expected");
     const auto &labels = lists[list.index];
     l.out.list = l.add_list({labels.begin(), labels.end()});
     l.out.immediate = static_cast<std::int64_t>(labels.size());
@@ -242,11 +242,10 @@ bool select_control(Lowering &l) {
 std::byte *place_of(const Warp &warp, const Frame &frame, const Passed &passed, unsigned lane) {
   if (!passed.is_register) return warp.local(lane) + frame.local_base + passed.offset;
   // Offsets in the frame are relative to its own frame, whichever is running.
-  const std::uint32_t width = passed.size <= 2 && passed.size ? 2 : passed.size ? passed.size : 4;
   std::byte *base = (passed.place & 3) == static_cast<std::uint32_t>(Bank::frame)
                         ? frame.registers.data()
                         : warp.banks[passed.place & 3];
-  return base + (passed.place >> 2) + std::size_t{lane} * width;
+  return base + (passed.place >> 2) + std::size_t{lane} * passed.size;
 }
 
 }  // namespace simcuda::kernel

@@ -54,9 +54,9 @@ std::vector<Passed> formals(const std::vector<Formal> &list,
     Passed passed;
     passed.is_register = formal.is_register;
     passed.size = static_cast<std::uint32_t>(formal.size);
-    if (formal.is_register && !places.empty())
+    if (formal.is_register)
       passed.place = place_in(Bank::frame, places[formal.index]);
-    else if (!formal.is_register && formal.index >= 0)
+    else if (formal.index >= 0)  // no kernel's
       passed.offset = locals[formal.index];
     made.push_back(passed);
   }
@@ -116,10 +116,8 @@ std::set<int> reach(const Program &program, const Code &code, int entry) {
     if (body.calls_pointers && !pointers) {
       pointers = true;
       for (const Variable &variable : program.variables)
-        for (const Relocation &relocation : variable.relocations) {
-          auto found = program.symbol_by_name.find(relocation.symbol);
-          if (found != program.symbol_by_name.end()) add(program.symbols[found->second].function);
-        }
+        for (const Relocation &relocation : variable.relocations)
+          add(program.symbols[program.symbol_by_name.at(relocation.symbol)].function);
       for (const SymbolUse &use : code.symbols) add(use.function);
     }
   }
@@ -127,10 +125,11 @@ std::set<int> reach(const Program &program, const Code &code, int entry) {
 }
 
 // The deepest stack without recursion; with recursion, that of one round.
+// Calls are never nested more deeply than that.
 std::uint32_t local_depth(const Code &code, int function, std::map<int, std::uint32_t> &known,
                           unsigned depth) {
   auto [found, fresh] = known.try_emplace(function, 0);
-  if (!fresh || depth > 200) return found->second;
+  if (!fresh || depth > deepest_call) return found->second;
   std::uint32_t deepest = 0;
   for (const Call &call : code.bodies[function].calls)
     if (call.function >= 0)
@@ -239,9 +238,7 @@ const Variable *Module::variable(std::string_view name) const {
 
 std::uint64_t Module::function_address(std::string_view name) const {
   // By the symbol, since an alias has its own name.
-  auto found = program->symbol_by_name.find(name);
-  if (found == program->symbol_by_name.end()) return 0;
-  const int function = program->symbols[found->second].function;
+  const int function = program->symbols[program->symbol_by_name.at(name)].function;
   if (function < 0) return 0;
   return function_base + (static_cast<std::uint64_t>(function) + 1) * function_step;
 }

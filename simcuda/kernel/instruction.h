@@ -74,13 +74,12 @@ enum : std::uint32_t {
   one = 1792,
   total_smem = 1920,
   dynamic_smem = 2048,
-  warp_size = 2176,
-  gridid32 = 2304,
-  gridid = 2432,
-  zero64 = 2688,
-  envreg1 = 2944,
-  envreg2 = 3072,
-  symbols = 3200,
+  gridid32 = 2176,
+  gridid = 2304,
+  zero64 = 2560,
+  envreg1 = 2816,
+  envreg2 = 2944,
+  symbols = 3072,
 };
 }
 
@@ -171,6 +170,8 @@ struct Code {
   std::vector<SharedLayout> layouts;  // by function; only for entries
   std::uint32_t caches = 0;
 };
+
+inline constexpr std::uint32_t deepest_call = 2000;  // how many are nested at most
 
 // The bytes of each frame: lanes that nothing reads, then carry flags, then registers.
 inline constexpr std::uint32_t carry_offset = 512, first_register = 576;

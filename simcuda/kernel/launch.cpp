@@ -86,7 +86,6 @@ void LaunchState::fill_bank() {
   set_all(launch_bank::one, 1u);
   set_all(launch_bank::total_smem, shared_room);
   set_all(launch_bank::dynamic_smem, launch.shared_bytes);
-  set_all(launch_bank::warp_size, lanes_of_warp);
   set_all(launch_bank::gridid32, static_cast<std::uint32_t>(launch.grid_id));
   set_all(launch_bank::gridid, launch.grid_id);
   if (launch.cooperative) {

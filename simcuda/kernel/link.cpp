@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links programs: visible names are shared, others stay separate.
+#include <set>
+
 #include "program.h"
 
 namespace simcuda::kernel {
@@ -9,9 +11,16 @@ bool is_private(Linkage linkage) {
   return linkage == Linkage::internal;
 }
 
+// Not for other modules. A kernel's name is known to all of them, and so is that of a function
+// without a body.
+bool is_own(const Function &function) {
+  return is_private(function.linkage) && function.defined && !function.entry;
+}
+
 // The new indices of one program's items in the linked program.
 struct Moved {
   std::vector<int> functions, variables, symbols;
+  std::vector<int> taken;  // functions whose statements are this program's
 };
 
 void move_operand(Operand &operand, const Moved &moved) {
@@ -34,40 +43,59 @@ bool replaces(Linkage known, bool known_defined, Linkage fresh, bool fresh_defin
 
 class Linker {
  public:
+  explicit Linker(const std::vector<std::shared_ptr<const Program>> &programs);
   void add(const Program &from);
   std::shared_ptr<Program> made = std::make_shared<Program>();
 
  private:
-  int place_function(const Function &function);
+  void place_function(const Function &function, Moved &moved);
   int place_variable(const Variable &variable);
   std::map<std::string_view, std::string_view> rename_private(const Program &from);
 
   std::map<std::string, int, std::less<>> functions_, variables_;
+  std::set<std::string_view> shared_;  // names that are not one module's own
   std::uint32_t files_ = 0;
 };
 
-int Linker::place_function(const Function &function) {
-  const bool by_itself = is_private(function.linkage) && function.defined && !function.entry;
+bool is_own(const Program &program, const Symbol &symbol) {
+  return symbol.function >= 0 ? is_own(program.functions[symbol.function])
+                              : is_private(program.variables[symbol.variable].linkage);
+}
+
+Linker::Linker(const std::vector<std::shared_ptr<const Program>> &programs) {
+  for (auto &program : programs)
+    for (auto &[name, index] : program->symbol_by_name)
+      if (!is_own(*program, program->symbols[index])) shared_.insert(name);
+}
+
+void Linker::place_function(const Function &function, Moved &moved) {
+  const bool by_itself = is_own(function);
   auto known = functions_.find(function.name);
   if (by_itself || known == functions_.end()) {
+    const int index = static_cast<int>(made->functions.size());
     made->functions.push_back(function);
-    const int index = static_cast<int>(made->functions.size()) - 1;
+    moved.functions.push_back(index);
+    moved.taken.push_back(index);
     if (!by_itself) functions_.emplace(function.name, index);
-    return index;
+    return;
   }
-  Function &before = made->functions[known->second];
-  if (before.parameters.size() != function.parameters.size() ||
-      before.results.size() != function.results.size())
+  const int index = known->second;
+  Function &before = made->functions[index];
+  if (!before.is_like(function))
     throw Invalid(function.line, "'" + std::string(function.name.substr(0, 80)) +
                                      "' is declared in another way in another module");
-  if (replaces(before.linkage, before.defined, function.linkage, function.defined, function.name))
-    before = function;
-  return known->second;
+  moved.functions.push_back(index);
+  if (!replaces(before.linkage, before.defined, function.linkage, function.defined, function.name))
+    return;
+  before = function;
+  moved.taken.push_back(index);
 }
 
 int Linker::place_variable(const Variable &variable) {
   auto known = variables_.find(variable.name);
-  const bool by_itself = is_private(variable.linkage) || variable.space == Space::shared;
+  // An array of no size is the dynamic memory, by any name.
+  const bool by_itself =
+      is_private(variable.linkage) || (variable.space == Space::shared && variable.size == 0);
   if (by_itself || known == variables_.end()) {
     made->variables.push_back(variable);
     const int index = static_cast<int>(made->variables.size()) - 1;
@@ -85,13 +113,8 @@ int Linker::place_variable(const Variable &variable) {
 std::map<std::string_view, std::string_view> Linker::rename_private(const Program &from) {
   std::map<std::string_view, std::string_view> renamed;
   for (auto &[name, index] : from.symbol_by_name) {
-    const Symbol &symbol = from.symbols[index];
-    const bool is_own = symbol.function >= 0
-                            ? is_private(from.functions[symbol.function].linkage) &&
-                                  from.functions[symbol.function].defined &&
-                                  !from.functions[symbol.function].entry
-                            : is_private(from.variables[symbol.variable].linkage);
-    if (!is_own || !made->symbol_by_name.contains(name)) continue;
+    if (!is_own(from, from.symbols[index])) continue;
+    if (!made->symbol_by_name.contains(name) && !shared_.contains(name)) continue;
     auto fresh = std::make_shared<const std::string>(std::string(name) + "." +
                                                      std::to_string(made->texts.size()));
     renamed.emplace(name, *fresh);
@@ -114,8 +137,7 @@ void Linker::add(const Program &from) {
     auto found = renamed.find(name);
     return found == renamed.end() ? name : std::string(found->second);
   };
-  for (const Function &function : from.functions)
-    moved.functions.push_back(place_function(function));
+  for (const Function &function : from.functions) place_function(function, moved);
   for (Variable variable : from.variables) {
     if (is_private(variable.linkage)) variable.name = name_of(variable.name);
     for (Relocation &relocation : variable.relocations)
@@ -134,18 +156,11 @@ void Linker::add(const Program &from) {
     made->symbol_by_name.emplace(found == renamed.end() ? name : found->second,
                                  moved.symbols[symbol]);
   }
-  // A definition that was taken over counts as defined here.
-  for (std::size_t i = 0; i < from.functions.size(); ++i) {
-    Function &function = made->functions[moved.functions[i]];
-    if (!from.functions[i].defined ||
-        function.statements.data() == from.functions[i].statements.data())
-      continue;
-    if (function.name.data() != from.functions[i].name.data()) continue;  // another one was kept
-    for (Statement &statement : function.statements) {
+  for (int index : moved.taken)
+    for (Statement &statement : made->functions[index].statements) {
       if (statement.source_file) statement.source_file += files_;
       for (Operand &operand : statement.operands) move_operand(operand, moved);
     }
-  }
   files_ += last_file + 1;
 }
 
@@ -153,7 +168,7 @@ void Linker::add(const Program &from) {
 
 std::shared_ptr<const Program> link_programs(
     const std::vector<std::shared_ptr<const Program>> &programs) {
-  Linker linker;
+  Linker linker(programs);
   for (auto &program : programs) linker.add(*program);
   return linker.made;
 }

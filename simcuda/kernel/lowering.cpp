@@ -42,7 +42,6 @@ constexpr Special specials[] = {
     {"%dynamic_smem_size", Bank::launch, launch_bank::dynamic_smem},
     {"%reserved_smem_offset_begin", Bank::launch, launch_bank::zero},
     {"%reserved_smem_offset_end", Bank::launch, launch_bank::zero},
-    {"WARP_SZ", Bank::launch, launch_bank::warp_size},
     // A block is a cluster of its own.
     {"%is_explicit_cluster", Bank::launch, launch_bank::zero, 1},
     {"%clusterid.x", Bank::warp, warp_bank::ctaid_x},
@@ -237,15 +236,14 @@ std::optional<Place32> Lowering::special(std::string_view name, unsigned &bits) 
       bits = special.bits;
       return place_in(special.bank, special.offset);
     }
-  // The address of a cooperative launch's barrier.
-  if (name == "%envreg1" || name == "%envreg2") {
-    bits = 32;
-    return place_in(Bank::launch, name == "%envreg1" ? launch_bank::envreg1 : launch_bank::envreg2);
-  }
-  if (name.starts_with("%envreg") && name.size() <= 9) {
-    bits = 32;
-    return place_in(Bank::launch, launch_bank::zero);
-  }
+  for (int i = 0; i < 32; ++i)
+    if (name == "%envreg" + std::to_string(i)) {
+      bits = 32;
+      // The address of a cooperative launch's barrier.
+      return place_in(Bank::launch, i == 1   ? launch_bank::envreg1
+                                    : i == 2 ? launch_bank::envreg2
+                                             : launch_bank::zero);
+    }
   return {};
 }
 
@@ -253,22 +251,13 @@ Place32 Lowering::literal(const Operand &operand, Type type) {
   const unsigned width = type == Type::pred ? 1 : std::max(16u, bits_of(type));
   if (width > 64) refuse("a number cannot be of 128 bits");
   if (operand.kind == Operand::Kind::integer) {
-    if (is_real(type) && type != Type::f16 && type != Type::f16x2 && type != Type::bf16 &&
-        type != Type::bf16x2)
-      refuse("an integer cannot be of the type ." + std::string(name_of(type)));
-    std::uint64_t bits = operand.bits;
-    if (type == Type::pred) bits = bits != 0;
-    if (bits_of(type) == 8) bits = type == Type::s8 ? bits : bits & 0xFF;
-    return constant(bits, width);
+    if (is_real(type)) refuse("an integer cannot be of the type ." + std::string(name_of(type)));
+    return constant(type == Type::pred ? operand.bits != 0 : operand.bits, width);
   }
   const bool single = operand.kind == Operand::Kind::single;
-  if (type == Type::f64 || (type == Type::b64 && !single)) {
-    if (!single) return constant(operand.bits, 64);
-    const double value = std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits));
-    return constant(std::bit_cast<std::uint64_t>(value), 64);
-  }
-  if (width == 32 && single) return constant(operand.bits, 32);
-  if (type == Type::f32) {
+  if (single && width == 32) return constant(operand.bits, 32);
+  if (!single && (type == Type::f64 || type == Type::b64)) return constant(operand.bits, 64);
+  if (!single && type == Type::f32) {
     const auto value = static_cast<float>(std::bit_cast<double>(operand.bits));
     return constant(std::bit_cast<std::uint32_t>(value), 32);
   }
@@ -378,12 +367,11 @@ void Lowering::bind_address(std::size_t i, Space space) {
     case Operand::Kind::reg: {
       unsigned bits;
       out.a = register_of(base, bits);
-      if (base.negated || (bits != 64 && bits != 32)) refuse("an address has 32 or 64 bits");
+      if (bits != 64 && bits != 32) refuse("an address has 32 or 64 bits");
       out.option = static_cast<std::uint16_t>(bits);
       return;
     }
     case Operand::Kind::variable:
-    case Operand::Kind::function:
       out.a = symbol(base.index, 0, 64);
       return;
     case Operand::Kind::parameter:
@@ -414,14 +402,17 @@ Passed Lowering::passed(const Operand &given, const Passed &formal, bool result)
     return made;
   }
   made.is_register = true;
-  static constexpr std::pair<std::uint32_t, Type> types[] = {
-      {1, Type::b16}, {2, Type::b16}, {4, Type::b32}, {8, Type::b64}, {0, Type::b32}};
-  for (auto &[size, type] : types)
-    if (size == formal.size) {
-      made.place = result ? write(given, type) : read(given, type);
-      return made;
-    }
-  refuse("a register cannot hold this parameter");
+  // If the function is not known, its parameters are compared with these at the call.
+  if (!made.size) {
+    unsigned bits = 32;
+    if (given.kind == Operand::Kind::reg) register_of(given, bits);
+    made.size = bits / 8;
+  }
+  // As with ptxas: predicates and numbers of 8 or 16 bits are passed in memory only.
+  if (made.size != 4 && made.size != 8) refuse("a register cannot hold this parameter");
+  const Type type = made.size == 4 ? Type::b32 : Type::b64;
+  made.place = result ? write(given, type) : read(given, type);
+  return made;
 }
 
 void Lowering::lower(const Statement &statement) {
@@ -430,13 +421,11 @@ void Lowering::lower(const Statement &statement) {
   taken_.assign(statement.modifiers.size(), false);
   out = {};
   bool known = false;
-  for (Select select : families().select) {
-    if (!select) continue;
+  for (Select select : families().select)
     if (select(*this)) {
       known = true;
       break;
     }
-  }
   if (!known) refuse("this instruction is not supported");
   if (next()) refuse_modifier();
   if (statement.guard >= 0) {

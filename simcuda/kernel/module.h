@@ -80,7 +80,7 @@ class Module {
   std::vector<std::string> unresolved;  // functions and variables that a linker must find
   const Kernel *kernel(std::string_view name) const;
   const Variable *variable(std::string_view name) const;
-  // A function's address, the same in every context, for relocations. 0: there is no such function.
+  // A function's address, the same in every context, for relocations. 0: the symbol is a variable.
   std::uint64_t function_address(std::string_view name) const;
 
   std::shared_ptr<const Program> program;

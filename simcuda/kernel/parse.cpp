@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;  // of a variable
 constexpr std::uint64_t most_initial_bytes = std::uint64_t{1} << 28;
 constexpr std::uint64_t most_parameter_bytes = 32764;
+constexpr std::size_t most_dimensions = 16;
 
 std::uint64_t aligned(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
@@ -23,6 +24,7 @@ void Parser::parse() {
   if (!text_.take_if_dotted("version")) text_.refuse(".version is expected, not " + text_.here());
   program_.version = std::string(text_.take().text);
   while (text_.peek().kind != Word::Kind::end && !text_.peek().is_dotted("version")) parse_top();
+  define_aliases();
 }
 
 bool Parser::take_space(Space &space) {
@@ -77,6 +79,8 @@ void Parser::parse_top() {
   if (text_.take_if_dotted("alias")) return parse_alias();
   refuse_textures();
   text_.skip_directive();
+  // Braces often have a line of their own.
+  if (text_.peek().is("{")) text_.skip_block();
 }
 
 void Parser::parse_file() {
@@ -87,19 +91,39 @@ void Parser::parse_file() {
 }
 
 void Parser::parse_alias() {
-  const std::string_view name = text_.name("a function's name");
+  Alias alias;
+  alias.line = text_.line();
+  alias.name = text_.name("a function's name");
   text_.expect(",");
-  const std::string_view of = text_.name("a function's name");
+  alias.of = text_.name("a function's name");
   text_.expect(";");
-  auto found = program_.symbol_by_name.find(of);
+  aliases_.push_back(alias);
+}
+
+// An alias was declared, and becomes a function like any other. What it stands for may be defined
+// behind it.
+void Parser::define_aliases() {
+  for (const Alias &alias : aliases_) {
+    Function &made = function_named(alias.name, alias.line);
+    const Function &of = function_named(alias.of, alias.line);
+    if (made.defined)
+      throw Invalid(alias.line, "'" + std::string(alias.name) + "' is there already");
+    if (!of.defined || of.entry || !made.is_like(of))
+      throw Invalid(alias.line, "'" + std::string(alias.name) + "' cannot stand for '" +
+                                    std::string(alias.of) + "'");
+    const auto name = made.name;
+    const Linkage linkage = made.linkage;
+    made = of;
+    made.name = name;
+    made.linkage = linkage;
+  }
+}
+
+Function &Parser::function_named(std::string_view name, std::uint32_t line) {
+  auto found = program_.symbol_by_name.find(name);
   if (found == program_.symbol_by_name.end() || program_.symbols[found->second].function < 0)
-    text_.refuse("'" + std::string(of) + "' is no function");
-  const int function = program_.symbols[found->second].function;
-  auto known = program_.symbol_by_name.find(name);
-  if (known == program_.symbol_by_name.end())
-    add_symbol(name, function, -1, true);
-  else
-    program_.symbols[known->second].function = function;
+    throw Invalid(line, "'" + std::string(name) + "' is no function");
+  return program_.functions[program_.symbols[found->second].function];
 }
 
 void Parser::refuse_textures() {
@@ -108,10 +132,10 @@ void Parser::refuse_textures() {
       text_.refuse(std::string(refused_references) + " are not executed: ." + std::string(name));
 }
 
-int Parser::add_symbol(std::string_view name, int function, int variable, bool module_scope) {
+int Parser::add_symbol(std::string_view name, int function, int variable) {
   const int index = static_cast<int>(program_.symbols.size());
   program_.symbols.push_back({name, function, variable});
-  if (module_scope) program_.symbol_by_name[name] = index;
+  program_.symbol_by_name[name] = index;
   return index;
 }
 
@@ -130,33 +154,19 @@ Parser::Declaration Parser::parse_declaration_head() {
       made.vector = 2;
     } else if (text_.take_if_dotted("v4")) {
       made.vector = 4;
-    } else if (text_.take_if_dotted("v8")) {
-      made.vector = 8;
     } else if (text_.take_if_dotted("attribute")) {
-      text_.expect("(");
-      while (!text_.take_if(")")) {
-        if (text_.peek().kind == Word::Kind::end) text_.refuse("a ')' is missing");
-        made.managed |= text_.take().is_dotted("managed");
-      }
-    } else if (text_.take_if_dotted("ptr")) {
-      Space ignored;
-      take_space(ignored);
+      made.managed |= parse_attributes();
     } else {
       break;
     }
-    if (made.type != Type::none && text_.peek().kind != Word::Kind::dotted) break;
   }
-  const auto read_type = [&] {
-    if (text_.peek().kind != Word::Kind::dotted) return;
-    refuse_textures();
-    const Type type = type_named(text_.peek().text);
-    if (type == Type::none) text_.refuse(text_.here() + " is no type");
-    made.type = type;
-    text_.take();
-  };
-  read_type();
-  if (made.type == Type::none) text_.refuse("a type is expected, not " + text_.here());
-  // Attributes may follow the type, too: .param .u64 .ptr .global .align 4 name.
+  if (text_.peek().kind != Word::Kind::dotted)
+    text_.refuse("a type is expected, not " + text_.here());
+  refuse_textures();
+  made.type = type_named(text_.peek().text);
+  if (made.type == Type::none) text_.refuse(text_.here() + " is no type");
+  text_.take();
+  // Of what a parameter points to: .param .u64 .ptr .global .align 4 name.
   if (text_.take_if_dotted("ptr")) {
     Space ignored;
     take_space(ignored);
@@ -166,25 +176,48 @@ Parser::Declaration Parser::parse_declaration_head() {
   return made;
 }
 
+// .attribute(.managed, .unified(1, 2)). Returns whether .managed is one of them.
+bool Parser::parse_attributes() {
+  bool managed = false;
+  text_.expect("(");
+  for (unsigned depth = 1; depth;) {
+    const Word word = text_.take();
+    if (word.kind == Word::Kind::end) text_.refuse("a ')' is missing");
+    if (word.is("(")) ++depth;
+    if (word.is(")")) --depth;
+    managed |= word.is_dotted("managed");
+  }
+  return managed;
+}
+
 void Parser::parse_declarator(Declaration &declaration) {
   declaration.name = text_.name("a name");
-  declaration.elements = 1;
   declaration.dimensions.clear();
+  declaration.row = std::uint64_t{bytes_of(declaration.type)} * declaration.vector;
+  declaration.size = declaration.row;
+  const auto refuse = [&] {
+    text_.refuse("'" + std::string(declaration.name.substr(0, 80)) + "' is too large");
+  };
+  const auto times = [&](std::uint64_t a, std::uint64_t b) {
+    if (b && a > most_bytes / b) refuse();
+    return a * b;
+  };
+  std::uint64_t rows = 1;
   while (text_.take_if("[")) {
     std::uint64_t dimension = 0;
     if (!text_.take_if("]")) {
       dimension = parse_constant();
       text_.expect("]");
     }
-    if (declaration.dimensions.size() == 8 || dimension > most_bytes ||
-        (dimension && declaration.elements > most_bytes / dimension))
-      text_.refuse("'" + std::string(declaration.name.substr(0, 80)) + "' is too large");
-    declaration.elements *= dimension;
+    // The first one may be left out: then there are as many rows as are stated.
+    if (declaration.dimensions.empty())
+      rows = dimension;
+    else
+      declaration.row = times(declaration.row, dimension);
+    declaration.size = times(rows, declaration.row);
     declaration.dimensions.push_back(dimension);
+    if (declaration.dimensions.size() > most_dimensions) refuse();
   }
-  declaration.size = declaration.elements * bytes_of(declaration.type) * declaration.vector;
-  if (declaration.size > most_bytes)
-    text_.refuse("'" + std::string(declaration.name.substr(0, 80)) + "' is too large");
 }
 
 void Parser::parse_variable(Space space, Linkage linkage) {
@@ -207,17 +240,25 @@ void Parser::parse_variable(Space space, Linkage linkage) {
       variable.managed = declaration.managed;
       variable.alignment = declaration.alignment;
       variable.size = declaration.size;
-      if (text_.take_if("=")) parse_initialiser(declaration, variable);
+      if (text_.take_if("=")) {
+        if (space == Space::shared || linkage == Linkage::external)
+          text_.refuse("'" + variable.name + "' has no initial value here");
+        parse_initialiser(declaration, variable);
+      }
       const int index = static_cast<int>(program_.variables.size());
       if (function_) {
+        // Other scopes may have variables of this name.
+        auto name =
+            std::make_shared<const std::string>(variable.name + ":" + std::to_string(index));
+        program_.texts.push_back(name);
+        variable.name = *name;
         program_.variables.push_back(std::move(variable));
-        const int symbol = add_symbol(declaration.name, -1, index, false);
-        add_name(declaration.name, {Name::Kind::label, -2 - symbol});
+        add_name(declaration.name, {Name::Kind::symbol, add_symbol(*name, -1, index)});
       } else {
         declare(std::move(variable));
         // The key in the table points into the text, not into the variable.
         if (!program_.symbol_by_name.contains(declaration.name))
-          add_symbol(declaration.name, -1, index, true);
+          add_symbol(declaration.name, -1, index);
       }
     }
   } while (text_.take_if(","));
@@ -237,53 +278,37 @@ void Parser::declare(Variable variable) {
     text_.refuse("'" + variable.name + "' is in " + std::string(name_of(known.space)) +
                  " memory already");
   if (variable.linkage == Linkage::external) return;
-  if (known.linkage != Linkage::external && known.linkage != Linkage::common &&
-      known.linkage != Linkage::weak)
-    text_.refuse("'" + variable.name + "' is there already");
+  if (known.linkage != Linkage::external) text_.refuse("'" + variable.name + "' is there already");
   known = std::move(variable);
 }
 
+// Only stated values are kept; the rest is zeros.
 void Parser::parse_initialiser(const Declaration &declaration, Variable &variable) {
-  // Only stated values are kept; the rest is zeros.
-  if (text_.peek().is("{") && declaration.size == 0 && !declaration.dimensions.empty()) {
-    std::uint64_t row = std::uint64_t{bytes_of(declaration.type)} * declaration.vector;
-    for (std::size_t i = 1; i < declaration.dimensions.size(); ++i)
-      if (__builtin_mul_overflow(row, declaration.dimensions[i], &row)) row = 0;
-    if (row == 0) text_.refuse("an array of no size has no initial value");
-    // As many rows as are stated.
-    parse_elements(declaration, variable, 0, 0, most_initial_bytes);
-    variable.size = (variable.bytes.size() + row - 1) / row * row;
-    if (row > most_bytes || variable.size > most_bytes)
-      text_.refuse("'" + variable.name + "' is too large");
-  } else if (text_.peek().is("{"))
-    parse_elements(declaration, variable, 0, 0, variable.size);
-  else if (declaration.size >= bytes_of(declaration.type))
-    parse_element(declaration, variable, 0);
+  if (declaration.dimensions.empty() && declaration.vector == 1)
+    return parse_element(declaration, variable, 0);
+  const bool counted = variable.size == 0;
+  if (counted && declaration.row == 0) text_.refuse("an array of no size has no initial value");
+  parse_elements(declaration, variable, 0, 0, counted ? most_initial_bytes : variable.size);
+  if (counted) variable.size = aligned(variable.bytes.size(), declaration.row);
 }
 
+// There are braces for each dimension, and those of a vector.
 void Parser::parse_elements(const Declaration &declaration, Variable &variable,
                             std::size_t dimension, std::uint64_t begin, std::uint64_t end) {
   const std::uint32_t line = text_.line();
   text_.expect("{");
-  const std::uint64_t element = bytes_of(declaration.type);
-  std::uint64_t row = element;  // bytes of what an inner pair of braces contains
+  std::uint64_t size = bytes_of(declaration.type);  // of what lies between two commas
   for (std::size_t i = dimension + 1; i < declaration.dimensions.size(); ++i)
-    row *= declaration.dimensions[i];
-  if (dimension < declaration.dimensions.size()) row *= declaration.vector;
-  std::uint64_t at = begin;
-  while (!text_.take_if("}")) {
-    if (text_.peek().is("{")) {
-      at = begin + (row ? aligned(at - begin, row) : 0);
-      if (dimension > declaration.dimensions.size() || row == 0 || at >= end)
-        throw Invalid(line, "'" + variable.name + "' has more initial values than elements");
-      parse_elements(declaration, variable, dimension + 1, at, std::min(end, at + row));
-      at += row;
-    } else {
-      if (at + element > end)
-        throw Invalid(line, "'" + variable.name + "' has more initial values than elements");
+    size *= declaration.dimensions[i];
+  if (dimension < declaration.dimensions.size()) size *= declaration.vector;
+  const bool innermost = dimension + 1 == declaration.dimensions.size() + (declaration.vector != 1);
+  for (std::uint64_t at = begin; !text_.take_if("}"); at += size) {
+    if (at + size > end)
+      throw Invalid(line, "'" + variable.name + "' has more initial values than elements");
+    if (innermost)
       parse_element(declaration, variable, at);
-      at += element;
-    }
+    else
+      parse_elements(declaration, variable, dimension + 1, at, at + size);
     if (text_.take_if(",")) continue;
     text_.expect("}");
     break;
@@ -292,54 +317,50 @@ void Parser::parse_elements(const Declaration &declaration, Variable &variable,
 
 void Parser::parse_element(const Declaration &declaration, Variable &variable,
                            std::uint64_t offset) {
-  const std::uint32_t size = bytes_of(declaration.type);
+  const Type type = declaration.type;
+  const std::uint32_t size = bytes_of(type);
+  if (is_real(type) && type != Type::f32 && type != Type::f64)
+    text_.refuse("no number is of the type ." + std::string(name_of(type)));
   if (offset + size > most_initial_bytes) text_.refuse("'" + variable.name + "' is too large");
-  if (variable.bytes.size() < offset + size) variable.bytes.resize(offset + size);
-  if (text_.peek().kind == Word::Kind::name)
-    return parse_address_element(variable, offset, size, 0);
-  std::uint64_t bits;
-  const bool minus = is_real(declaration.type) && text_.take_if("-");
-  const Word word = text_.peek();
-  if (word.kind == Word::Kind::single || word.kind == Word::Kind::real) {
-    text_.take();
-    double value = word.kind == Word::Kind::single
-                       ? std::bit_cast<float>(static_cast<std::uint32_t>(word.bits))
-                       : std::bit_cast<double>(word.bits);
-    if (minus) value = -value;
-    if (declaration.type == Type::f32)
-      bits = word.kind == Word::Kind::single && !minus
-                 ? word.bits
-                 : std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    else
-      bits = word.kind == Word::Kind::single && declaration.type != Type::f64
-                 ? word.bits
-                 : std::bit_cast<std::uint64_t>(value);
-  } else {
-    bits = parse_constant();
-    if (text_.peek().is("(")) {
-      // 0xFF00(symbol): these bits of its address.
-      if (bits == 0) text_.refuse("a mask of an address cannot be 0");
-      const auto shift = static_cast<std::uint32_t>(std::countr_zero(bits));
-      text_.take();
-      parse_address_element(variable, offset, size, shift);
-      return text_.expect(")");
-    }
-    if (minus) bits = ~bits + 1;
+  variable.bytes.resize(offset + size);
+  if (at_name()) {
+    if (is_real(type) || size < 4)
+      text_.refuse("an address is not of the type ." + std::string(name_of(type)));
+    return parse_address_element(variable, offset, std::min(size, 8u), 0);
   }
+  const Operand number = parse_number();
+  std::uint64_t bits = number.bits;
+  if (number.kind == Operand::Kind::integer && text_.take_if("(")) {
+    // 0xFF00(symbol): this byte of its address.
+    const auto shift = static_cast<std::uint32_t>(std::countr_zero(bits));
+    if (!bits || shift % 8 || bits >> shift != 0xFF)
+      text_.refuse("a mask of an address is of one byte");
+    parse_address_element(variable, offset, 1, shift);
+    return text_.expect(")");
+  }
+  if (number.kind == Operand::Kind::integer
+          ? is_real(type)
+          : is_integer(type) || (size != 4 && size != 8) ||
+                (number.kind == Operand::Kind::single && size == 8))
+    text_.refuse("this number is not of the type ." + std::string(name_of(type)));
+  if (number.kind == Operand::Kind::real && size == 4)
+    bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   std::memcpy(variable.bytes.data() + offset, &bits, std::min<std::size_t>(size, sizeof bits));
 }
 
 void Parser::parse_address_element(Variable &variable, std::uint64_t offset, std::uint32_t size,
                                    std::uint32_t shift) {
   std::string_view name = text_.name("a name");
-  Relocation relocation{offset, std::min(size, 8u), shift, {}, 0};
+  Relocation relocation{offset, size, shift, {}, 0};
   if (name == "generic" && text_.take_if("(")) {
     name = text_.name("a name");
-    if (text_.take_if("+")) relocation.addend += static_cast<std::int64_t>(parse_constant());
     text_.expect(")");
   }
-  if (text_.take_if("+")) relocation.addend += static_cast<std::int64_t>(parse_constant());
-  if (text_.take_if("-")) relocation.addend -= static_cast<std::int64_t>(parse_constant());
+  if (text_.take_if("+")) relocation.addend = static_cast<std::int64_t>(parse_constant());
+  const Name *inner = function_ ? find(name) : nullptr;
+  if (inner && inner->kind == Name::Kind::symbol) name = program_.symbols[inner->index].name;
+  if (!program_.symbol_by_name.contains(name))
+    text_.refuse("'" + std::string(name.substr(0, 80)) + "' has no address");
   relocation.symbol = std::string(name);
   variable.relocations.push_back(std::move(relocation));
 }
@@ -350,6 +371,12 @@ void Parser::parse_dimensions(std::uint32_t (&into)[3]) {
     into[i] = static_cast<std::uint32_t>(text_.integer("a number of threads"));
     if (!text_.take_if(",")) return;
   }
+}
+
+// The semicolon is its own, in front of a function's body, too.
+void Parser::skip_pragma() {
+  while (text_.peek().kind == Word::Kind::string || text_.peek().is(",")) text_.take();
+  text_.expect(";");
 }
 
 void Parser::parse_function_directives(Function &function) {
@@ -368,19 +395,13 @@ void Parser::parse_function_directives(Function &function) {
       parse_dimensions(cluster);
       if (cluster[0] != 1 || cluster[1] != 1 || cluster[2] != 1)
         text_.refuse("clusters are not executed: .reqnctapercluster");
+    } else if (text_.take_if_dotted("pragma")) {
+      skip_pragma();
     } else {
       text_.take();
       while (text_.peek().kind != Word::Kind::end && text_.peek().kind != Word::Kind::dotted &&
-             !text_.peek().is("{") && !text_.peek().is(";") && !text_.peek().is("("))
+             !text_.peek().is("{") && !text_.peek().is(";"))
         text_.take();
-      if (text_.take_if("(")) {
-        while (!text_.take_if(")")) {
-          if (text_.peek().kind == Word::Kind::end) text_.refuse("a ')' is missing");
-          text_.take();
-        }
-      } else if (text_.peek().is(";") && !function.statements.empty()) {
-        text_.take();
-      }
     }
   }
 }
@@ -401,7 +422,7 @@ void Parser::parse_formals(Function &function, std::vector<Formal> &formals, boo
       if (entry || declaration.vector != 1 || !declaration.dimensions.empty())
         text_.refuse("'" + std::string(declaration.name) + "' cannot be a register");
       formal.is_register = true;
-      formal.index = add_register(declaration.name, declaration.type);
+      formal.index = add_registers(declaration.name, declaration.type);
       add_name(declaration.name, {Name::Kind::reg, formal.index});
     } else if (entry) {
       Kernel &kernel = function.kernel;
@@ -439,11 +460,7 @@ void Parser::parse_function(bool entry, Linkage linkage) {
   scopes_.assign(1, {});
   scope_ = 0;
   pending_.clear();
-  if (text_.take_if_dotted("attribute")) {
-    text_.expect("(");
-    while (!text_.take_if(")"))
-      if (text_.take().kind == Word::Kind::end) text_.refuse("a ')' is missing");
-  }
+  if (text_.take_if_dotted("attribute")) parse_attributes();
   if (!entry) parse_formals(made, made.results, false);
   made.name = text_.name("a function's name");
   made.kernel.name = std::string(made.name);
@@ -455,13 +472,12 @@ void Parser::parse_function(bool entry, Linkage linkage) {
   if (found == program_.symbol_by_name.end()) {
     index = static_cast<int>(program_.functions.size());
     program_.functions.emplace_back();
-    add_symbol(made.name, index, -1, true);
+    add_symbol(made.name, index, -1);
   } else {
     index = program_.symbols[found->second].function;
     if (index < 0) text_.refuse("'" + std::string(made.name) + "' is a variable already");
     const Function &known = program_.functions[index];
-    if (known.entry != entry || known.parameters.size() != made.parameters.size() ||
-        known.results.size() != made.results.size())
+    if (!known.is_like(made))
       text_.refuse("'" + std::string(made.name) + "' was declared in another way before");
   }
   if (text_.peek().is("{")) {

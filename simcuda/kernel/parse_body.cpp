@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <functional>
 
 #include "parser.h"
 #include "refused.h"
@@ -9,16 +10,54 @@ namespace {
 
 constexpr std::size_t most_registers = 1 << 18;  // of a function
 constexpr unsigned deepest = 64;                 // nesting of expressions
-constexpr int symbol_below = -2;                 // a label's index that means a symbol
 
-struct Level {
+// How the type of an operator's result follows: from either operand, as in C; from the first one;
+// or it is what is stated. PTX would have .u64 of & | ^, too; ptxas has the usual.
+enum class Result : std::uint8_t { usual, first, truth, u64 };
+
+struct Operator {
   std::string_view mark;
   int level;
+  Result result;
+  std::uint64_t (*apply)(Constant, Constant, bool is_unsigned);
 };
-constexpr Level levels[] = {
-    {"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5},  {"==", 6},
-    {"!=", 6}, {"<", 7},  {"<=", 7}, {">", 7},  {">=", 7}, {"<<", 8},
-    {">>", 8}, {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10},
+
+// For those that differ for signed numbers.
+template <class F>
+constexpr auto by_sign = [](Constant a, Constant b, bool is_unsigned) -> std::uint64_t {
+  if (is_unsigned) return static_cast<std::uint64_t>(F()(a.bits, b.bits));
+  return static_cast<std::uint64_t>(
+      F()(static_cast<std::int64_t>(a.bits), static_cast<std::int64_t>(b.bits)));
+};
+template <class F>
+constexpr auto by_bits = [](Constant a, Constant b, bool) -> std::uint64_t {
+  return static_cast<std::uint64_t>(F()(a.bits, b.bits));
+};
+
+// As ptxas does it, a shift goes by the lower 6 bits.
+constexpr Operator operators[] = {
+    {"||", 1, Result::truth, by_bits<std::logical_or<>>},
+    {"&&", 2, Result::truth, by_bits<std::logical_and<>>},
+    {"|", 3, Result::usual, by_bits<std::bit_or<>>},
+    {"^", 4, Result::usual, by_bits<std::bit_xor<>>},
+    {"&", 5, Result::usual, by_bits<std::bit_and<>>},
+    {"==", 6, Result::truth, by_bits<std::equal_to<>>},
+    {"!=", 6, Result::truth, by_bits<std::not_equal_to<>>},
+    {"<", 7, Result::truth, by_sign<std::less<>>},
+    {"<=", 7, Result::truth, by_sign<std::less_equal<>>},
+    {">", 7, Result::truth, by_sign<std::greater<>>},
+    {">=", 7, Result::truth, by_sign<std::greater_equal<>>},
+    {"<<", 8, Result::first, [](Constant a, Constant b, bool) { return a.bits << (b.bits & 63); }},
+    {">>", 8, Result::first,
+     [](Constant a, Constant b, bool) {
+       if (a.is_unsigned) return a.bits >> (b.bits & 63);
+       return static_cast<std::uint64_t>(static_cast<std::int64_t>(a.bits) >> (b.bits & 63));
+     }},
+    {"+", 9, Result::usual, by_bits<std::plus<>>},
+    {"-", 9, Result::usual, by_bits<std::minus<>>},
+    {"*", 10, Result::usual, by_bits<std::multiplies<>>},
+    {"/", 10, Result::usual, by_sign<std::divides<>>},
+    {"%", 10, Result::u64, by_bits<std::modulus<>>},
 };
 
 bool has_coordinates(std::string_view root) {
@@ -40,7 +79,7 @@ void Parser::parse_body() {
     const Word word = text_.peek();
     if (word.is("{")) {
       text_.take();
-      scopes_.push_back({scope_, {}});
+      scopes_.push_back({scope_, {}, {}});
       scope_ = static_cast<int>(scopes_.size()) - 1;
     } else if (word.is("}")) {
       text_.take();
@@ -78,23 +117,26 @@ void Parser::parse_directive_in_body() {
   Space space;
   if (text_.take_if_dotted("reg")) return parse_registers();
   if (text_.take_if_dotted("loc")) return parse_loc();
-  const bool external = text_.take_if_dotted("extern");
-  if (take_space(space))
-    return parse_variable(space, external ? Linkage::external : Linkage::internal);
-  parse_function_directives(*function_);
-  text_.take_if(";");
+  if (take_space(space)) return parse_variable(space, Linkage::internal);
+  if (text_.take_if_dotted("pragma")) return skip_pragma();
+  text_.skip_directive();
 }
 
-int Parser::add_register(std::string_view name, Type type) {
-  if (function_->registers.size() >= most_registers)
+// Returns the first one's index.
+int Parser::add_registers(std::string_view name, Type type, unsigned lanes) {
+  const std::size_t first = function_->registers.size();
+  if (first + lanes > most_registers)
     text_.refuse("a function has at most " + std::to_string(most_registers) + " registers");
-  function_->registers.push_back({name, type});
-  return static_cast<int>(function_->registers.size()) - 1;
+  function_->registers.resize(first + lanes, {name, type});
+  return static_cast<int>(first);
 }
 
 void Parser::add_name(std::string_view name, Name value) {
-  if (!scopes_[scope_].names.emplace(name, value).second)
-    text_.refuse("'" + std::string(name.substr(0, 80)) + "' is there already");
+  if (!scopes_[scope_].names.emplace(name, value).second) refuse_again(name);
+}
+
+void Parser::refuse_again(std::string_view name) const {
+  text_.refuse("'" + std::string(name.substr(0, 80)) + "' is there already");
 }
 
 void Parser::parse_registers() {
@@ -104,13 +146,11 @@ void Parser::parse_registers() {
     if (text_.take_if("<")) {
       const std::uint64_t count = text_.integer("a number of registers");
       text_.expect(">");
-      if (declaration.vector != 1) text_.refuse("a vector of registers has one name");
-      add_name(name, {Name::Kind::range, -1, count, declaration.type});
+      const Range range{count, declaration.type, declaration.vector};
+      if (!scopes_[scope_].ranges.emplace(name, range).second) refuse_again(name);
     } else {
-      const int first = add_register(name, declaration.type);
-      for (unsigned i = 1; i < declaration.vector; ++i) add_register(name, declaration.type);
-      add_name(name, {Name::Kind::reg, first, 0, Type::none,
-                      static_cast<std::uint8_t>(declaration.vector)});
+      const int first = add_registers(name, declaration.type, declaration.vector);
+      add_name(name, {Name::Kind::reg, first, 0, declaration.vector});
     }
   } while (text_.take_if(","));
   text_.expect(";");
@@ -120,9 +160,8 @@ void Parser::parse_registers() {
 // they are first used, since a range may be very large.
 const Parser::Name *Parser::find(std::string_view name) {
   for (int scope = scope_; scope >= 0; scope = scopes_[scope].parent) {
-    auto &names = scopes_[scope].names;
-    auto found = names.find(name);
-    if (found != names.end() && found->second.kind != Name::Kind::range) return &found->second;
+    auto &[parent, names, ranges] = scopes_[scope];
+    if (auto found = names.find(name); found != names.end()) return &found->second;
     std::uint64_t number = 0, place = 1;
     for (std::size_t digits = 1; digits < name.size() && digits <= 9; ++digits) {
       const char c = name[name.size() - digits];
@@ -130,11 +169,11 @@ const Parser::Name *Parser::find(std::string_view name) {
       number += static_cast<std::uint64_t>(c - '0') * place;
       place *= 10;
       if (c == '0' && digits > 1) continue;  // no number begins with 0
-      auto range = names.find(name.substr(0, name.size() - digits));
-      if (range == names.end() || range->second.kind != Name::Kind::range) continue;
-      if (number >= range->second.offset) continue;
-      const int index = add_register(name, range->second.type);
-      return &names.emplace(name, Name{Name::Kind::reg, index}).first->second;
+      auto found = ranges.find(name.substr(0, name.size() - digits));
+      if (found == ranges.end() || number >= found->second.count) continue;
+      const auto &[count, type, lanes] = found->second;
+      const Name added{Name::Kind::reg, add_registers(name, type, lanes), 0, lanes};
+      return &names.emplace(name, added).first->second;
     }
   }
   return nullptr;
@@ -167,14 +206,14 @@ void Parser::parse_label(std::string_view name) {
       pending_.push_back({scope_, text_.name("a label"), at});
     } while (text_.take_if(","));
     text_.expect(";");
-    add_name(name, {Name::Kind::label, static_cast<int>(function_->label_lists.size())});
+    add_name(name, {Name::Kind::targets, static_cast<int>(function_->label_lists.size())});
     function_->label_lists.push_back(std::move(list));
     return;
   }
   if (text_.peek().is_dotted("callprototype") || text_.peek().is_dotted("calltargets")) {
     while (!text_.take_if(";"))
       if (text_.take().kind == Word::Kind::end) text_.refuse("a ';' is missing");
-    add_name(name, {Name::Kind::label, 0});
+    add_name(name, {Name::Kind::prototype});
     return;
   }
   add_name(name, {Name::Kind::label, static_cast<int>(function_->statements.size())});
@@ -190,10 +229,10 @@ Operand Parser::named(std::string_view name, std::uint32_t line) {
         operand.kind = Operand::Kind::reg;
         if (known->lanes > 1) {
           operand.kind = Operand::Kind::vector;
-          for (int i = 0; i < known->lanes; ++i) {
+          for (unsigned i = 0; i < known->lanes; ++i) {
             Operand part;
             part.kind = Operand::Kind::reg;
-            part.index = known->index + i;
+            part.index = known->index + static_cast<int>(i);
             operand.parts.push_back(part);
           }
         }
@@ -205,25 +244,25 @@ Operand Parser::named(std::string_view name, std::uint32_t line) {
         operand.kind = Operand::Kind::parameter;
         operand.bits = known->offset;
         return operand;
+      case Name::Kind::symbol:
+        operand.kind = Operand::Kind::variable;
+        return operand;
+      case Name::Kind::targets:
+        operand.kind = Operand::Kind::targets;
+        return operand;
+      case Name::Kind::prototype:
+        operand.kind = Operand::Kind::prototype;
+        return operand;
       case Name::Kind::label:
-        if (known->index <= symbol_below) {
-          operand.kind = Operand::Kind::variable;
-          operand.index = symbol_below - known->index;
-          return operand;
-        }
-        break;
-      case Name::Kind::range:
         break;
     }
-  }
-  auto symbol = program_.symbol_by_name.find(name);
-  if (symbol != program_.symbol_by_name.end() && !find(name)) {
+  } else if (auto symbol = program_.symbol_by_name.find(name);
+             symbol != program_.symbol_by_name.end()) {
     operand.index = symbol->second;
     operand.kind = program_.symbols[symbol->second].function >= 0 ? Operand::Kind::function
                                                                   : Operand::Kind::variable;
     return operand;
-  }
-  if (name[0] == '%' || name == "WARP_SZ") {
+  } else if (name[0] == '%') {
     operand.kind = Operand::Kind::special;
     return operand;
   }
@@ -255,8 +294,6 @@ void Parser::resolve_labels() {
 }
 
 Operand Parser::parse_name_operand() {
-  if (text_.peek().kind != Word::Kind::name)
-    text_.refuse("a name is expected, not " + text_.here());
   const Word word = text_.take();
   if (word.text == "_") {
     Operand sink;
@@ -272,12 +309,13 @@ Operand Parser::parse_name_operand() {
     const Word component = text_.take();
     const Name *known = find(name);
     if (known && known->kind == Name::Kind::reg) {
-      const auto place = static_cast<int>(std::string_view("xyzwrgba").find(component.text[0])) % 4;
+      const auto place =
+          static_cast<unsigned>(std::string_view("xyzwrgba").find(component.text[0])) % 4;
       if (known->lanes <= 1 || place >= known->lanes)
         text_.refuse("'" + std::string(name) + "' has no such component");
       Operand operand;
       operand.kind = Operand::Kind::reg;
-      operand.index = known->index + place;
+      operand.index = known->index + static_cast<int>(place);
       return operand;
     }
     name = {name.data(), static_cast<std::size_t>(component.text.data() + 1 - name.data())};
@@ -295,7 +333,6 @@ Operand Parser::parse_name_operand() {
   if (operand.kind == Operand::Kind::variable || operand.kind == Operand::Kind::local ||
       operand.kind == Operand::Kind::parameter) {
     if (text_.take_if("+")) operand.bits += parse_constant();
-    if (text_.take_if("-")) operand.bits -= parse_constant();
   }
   return operand;
 }
@@ -323,7 +360,6 @@ Operand Parser::parse_address() {
     base.bits = 0;
     operand.parts.push_back(std::move(base));
     if (text_.take_if("+")) operand.bits += parse_constant();
-    if (text_.take_if("-")) operand.bits -= parse_constant();
     // Of a texture or a surface: [handle, {x, y}].
     while (text_.take_if(",")) {
       if (operand.parts.size() == 3) text_.refuse("there is too much in the brackets");
@@ -348,29 +384,10 @@ Operand Parser::parse_operand(unsigned depth) {
     return operand;
   }
   if (word.is("[") && depth == 0) return parse_address();
-  if (word.is("!")) {
-    text_.take();
-    Operand operand = parse_name_operand();
-    operand.negated = true;
-    return operand;
-  }
-  if (word.kind == Word::Kind::name) return parse_name_operand();
-  Operand operand;
-  bool minus = false;
-  if (word.is("-")) {
-    text_.take();
-    minus = true;
-  }
-  const Word number = text_.peek();
-  if (number.kind == Word::Kind::single || number.kind == Word::Kind::real) {
-    text_.take();
-    operand.kind = number.kind == Word::Kind::single ? Operand::Kind::single : Operand::Kind::real;
-    operand.bits = number.bits;
-    if (minus) operand.bits ^= std::uint64_t{1} << (number.kind == Word::Kind::single ? 31 : 63);
-    return operand;
-  }
-  operand.kind = Operand::Kind::integer;
-  operand.bits = minus ? ~parse_primary(0) + 1 : parse_constant();
+  const bool negated = text_.take_if("!");
+  if (!at_name()) return parse_number(negated ? "!" : "");
+  Operand operand = parse_name_operand();
+  operand.negated = negated;
   return operand;
 }
 
@@ -420,30 +437,27 @@ void Parser::parse_call(Statement &statement) {
   statement.operands.push_back(parse_operand());
 }
 
-std::uint64_t Parser::parse_constant() {
-  return parse_expression(1, 0);
+Constant Parser::apply(std::string_view unary, Constant to) {
+  if (unary == "-") return {~to.bits + 1, to.is_unsigned};
+  if (unary == "~") return {~to.bits, true};
+  if (unary == "!") return {!to.bits, false};
+  return to;
 }
 
-std::uint64_t Parser::parse_primary(unsigned depth) {
+Constant Parser::parse_primary(unsigned depth) {
   if (depth > deepest) text_.refuse("an expression is nested too deeply");
-  const Word word = text_.peek();
-  if (word.kind == Word::Kind::integer) return text_.take().bits;
-  if (word.is_name("WARP_SZ")) {
-    text_.take();
-    return 32;
-  }
-  text_.take();
-  if (word.is("-")) return ~parse_primary(depth + 1) + 1;
-  if (word.is("+")) return parse_primary(depth + 1);
-  if (word.is("~")) return ~parse_primary(depth + 1);
-  if (word.is("!")) return !parse_primary(depth + 1);
+  const Word word = text_.take();
+  if (word.kind == Word::Kind::integer) return {word.bits, word.is_unsigned};
+  if (word.is_name("WARP_SZ")) return {32, false};
+  for (std::string_view unary : {"-", "+", "~", "!"})
+    if (word.is(unary)) return apply(unary, parse_primary(depth + 1));
   if (word.is("(")) {
-    // A cast to .s64 or .u64 changes no bit.
-    if (text_.take_if_dotted("s64") || text_.take_if_dotted("u64")) {
+    const bool is_signed = text_.take_if_dotted("s64");
+    if (is_signed || text_.take_if_dotted("u64")) {
       text_.expect(")");
-      return parse_primary(depth + 1);
+      return {parse_primary(depth + 1).bits, !is_signed};
     }
-    const std::uint64_t value = parse_expression(0, depth + 1);
+    const Constant value = parse_expression(0, depth + 1);
     text_.expect(")");
     return value;
   }
@@ -451,67 +465,63 @@ std::uint64_t Parser::parse_primary(unsigned depth) {
                 "a number is expected, not '" + std::string(word.text.substr(0, 80)) + "'");
 }
 
-// Operators that bind at least as tightly as `least`; 0 is ?: itself.
-std::uint64_t Parser::parse_expression(int least, unsigned depth) {
+// Operators that bind at least as tightly as `least`; 0 is ?: itself. A unary one may have been
+// read before.
+Constant Parser::parse_expression(int least, unsigned depth, std::string_view before) {
   if (depth > deepest) text_.refuse("an expression is nested too deeply");
-  std::uint64_t left = parse_primary(depth);
+  Constant left = apply(before, parse_primary(depth));
   for (;;) {
     const Word word = text_.peek();
-    const Level *found = nullptr;
-    if (word.kind == Word::Kind::mark)
-      for (const Level &level : levels)
-        if (word.is(level.mark)) found = &level;
+    const Operator *found = nullptr;
+    for (const Operator &each : operators)
+      if (word.is(each.mark)) found = &each;
     if (!found || found->level < least) break;
     text_.take();
-    const std::uint64_t right = parse_expression(found->level + 1, depth + 1);
-    const auto l = static_cast<std::int64_t>(left), r = static_cast<std::int64_t>(right);
-    const std::string_view mark = found->mark;
-    if ((mark == "/" || mark == "%") && (right == 0 || (r == -1 && l == INT64_MIN)))
-      text_.refuse("a constant is divided by 0, or too large");
-    if (mark == "||")
-      left = left || right;
-    else if (mark == "&&")
-      left = left && right;
-    else if (mark == "|")
-      left |= right;
-    else if (mark == "^")
-      left ^= right;
-    else if (mark == "&")
-      left &= right;
-    else if (mark == "==")
-      left = left == right;
-    else if (mark == "!=")
-      left = left != right;
-    else if (mark == "<")
-      left = l < r;
-    else if (mark == "<=")
-      left = l <= r;
-    else if (mark == ">")
-      left = l > r;
-    else if (mark == ">=")
-      left = l >= r;
-    else if (mark == "<<")
-      left = right < 64 ? left << right : 0;
-    else if (mark == ">>")
-      left = right < 64 ? left >> right : 0;
-    else if (mark == "+")
-      left += right;
-    else if (mark == "-")
-      left -= right;
-    else if (mark == "*")
-      left *= right;
-    else if (mark == "/")
-      left = static_cast<std::uint64_t>(l / r);
-    else
-      left = static_cast<std::uint64_t>(l % r);
+    const Constant right = parse_expression(found->level + 1, depth + 1);
+    const bool either = left.is_unsigned || right.is_unsigned;
+    if ((word.is("/") || word.is("%")) && right.bits == 0)
+      text_.refuse("a constant is divided by 0");
+    if (word.is("/") && !either && ~right.bits == 0 && left.bits == std::uint64_t{1} << 63)
+      text_.refuse("a constant is too large");
+    left.bits = found->apply(left, right, either);
+    switch (found->result) {
+      case Result::usual:
+        left.is_unsigned = either;
+        break;
+      case Result::first:
+        break;
+      case Result::truth:
+        left.is_unsigned = false;
+        break;
+      case Result::u64:
+        left.is_unsigned = true;
+    }
   }
   if (least == 0 && text_.take_if("?")) {
-    const std::uint64_t yes = parse_expression(0, depth + 1);
+    const Constant yes = parse_expression(0, depth + 1);
     text_.expect(":");
-    const std::uint64_t no = parse_expression(0, depth + 1);
-    return left ? yes : no;
+    const Constant no = parse_expression(0, depth + 1);
+    return left.bits ? yes : no;
   }
   return left;
+}
+
+// An integer's expression, or a floating-point number. One of 32 bits has its sign among them. A
+// unary operator may have been read before.
+Operand Parser::parse_number(std::string_view before) {
+  Operand operand;
+  if (before.empty() && text_.take_if("-")) before = "-";
+  const Word word = text_.peek();
+  if ((word.kind == Word::Kind::single && before.empty()) ||
+      (word.kind == Word::Kind::real && before != "!")) {
+    text_.take();
+    operand.kind = word.kind == Word::Kind::real ? Operand::Kind::real : Operand::Kind::single;
+    operand.bits = word.bits ^ std::uint64_t{!before.empty()} << 63;
+    return operand;
+  }
+  operand.kind = Operand::Kind::integer;
+  operand.bits = parse_expression(0, 0, before).bits;
+  return operand;
 }
 
 }  // namespace simcuda::kernel

@@ -24,7 +24,9 @@ struct Operand {
     local,      // `index` into the function's variables: of .local and .param; `bits` is added
     function,   // `index` into the program's symbols
     parameter,  // a kernel's: `bits` is the place among its bytes
-    label,      // `index` into the statements, or of a list of labels or a prototype
+    label,      // `index` into the statements
+    targets,    // `index` into the lists of labels
+    prototype,  // of a call
     vector,     // `parts`
     address,  // `parts` holds what it is relative to, if anything, and coordinates; `bits` is added
     group,    // of a call: `parts`
@@ -80,6 +82,11 @@ struct Function {
   std::vector<FrameVariable> variables;
   std::vector<Statement> statements;
   std::vector<std::vector<int>> label_lists;  // of .branchtargets
+  // Declarations of one function have as many parameters and results.
+  bool is_like(const Function &other) const {
+    return entry == other.entry && parameters.size() == other.parameters.size() &&
+           results.size() == other.results.size();
+  }
 };
 
 // Functions and variables share their names.

@@ -14,11 +14,8 @@ std::string spoken(const std::string &name) {
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   if (!text || !name.starts_with("_Z")) return name;  // "i" is a type, and also a kernel's name
   std::string said = text.get();
-  for (std::size_t begin; (begin = said.find("[abi:")) != said.npos;) {
-    const std::size_t end = said.find(']', begin);
-    if (end == said.npos) break;
-    said.erase(begin, end - begin + 1);
-  }
+  for (std::size_t begin; (begin = said.find("[abi:")) != said.npos;)
+    said.erase(begin, said.find(']', begin) - begin + 1);  // or all that follows a name
   return said;
 }
 

@@ -94,8 +94,6 @@ void Text::skip_directive() {
     if (next_.is("{")) return skip_block();
     if (take().is(";")) return;
   }
-  // Braces often have a line of their own.
-  if (next_.is("{") && next_.line == line + 1) skip_block();
 }
 
 void Text::skip_blanks() {
@@ -105,7 +103,7 @@ void Text::skip_blanks() {
     if (c == '\n') {
       ++line_;
       rest_.remove_prefix(1);
-    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v' || c == '\0') {
+    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\0') {
       rest_.remove_prefix(1);
     } else if (rest_.starts_with("//") || c == '#') {
       rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
@@ -127,7 +125,8 @@ Word Text::read() {
   if (rest_.empty()) return word;
   const char first = rest_.front();
   std::size_t size = 1;
-  if (begins_name(first)) {
+  // What begins a register's name is also the operator of a remainder.
+  if (begins_name(first) && (first != '%' || (rest_.size() > 1 && goes_on(rest_[1])))) {
     while (size < rest_.size() && goes_on(rest_[size])) ++size;
     word.kind = Word::Kind::name;
   } else if (is_digit(first) ||
@@ -143,9 +142,9 @@ Word Text::read() {
     rest_.remove_prefix(size);
     return word;
   } else if (first == '"') {
-    while (size < rest_.size() && rest_[size] != '"' && rest_[size] != '\n')
-      size += rest_[size] == '\\' && size + 1 < rest_.size() && rest_[size + 1] != '\n' ? 2 : 1;
-    if (size >= rest_.size() || rest_[size] != '"')
+    // A backslash stands for itself.
+    size = rest_.find_first_of("\"\n", 1);
+    if (size == rest_.npos || rest_[size] == '\n')
       throw Invalid(line_, "a string that begins here does not end");
     word.kind = Word::Kind::string;
     word.text = rest_.substr(1, size - 1);
@@ -190,7 +189,7 @@ Word Text::number() {
   std::size_t size = 0;
   while (size < rest_.size() &&
          (is_digit(rest_[size]) || rest_[size] == '.' || is_letter(rest_[size]) ||
-          ((rest_[size] == '-' || rest_[size] == '+') && base == 10 && size > 0 &&
+          ((rest_[size] == '-' || rest_[size] == '+') && base == 10 &&
            (rest_[size - 1] == 'e' || rest_[size - 1] == 'E'))))
     ++size;
   if (base != 16 && base != 2 &&
@@ -198,10 +197,11 @@ Word Text::number() {
     return real(size);
   word.text = rest_.substr(0, size);
   const char *end = word.text.data() + size;
-  if (size > prefix && end[-1] == 'U') --end;
+  if (end[-1] == 'U') --end, word.is_unsigned = true;
   auto [stop, error] = std::from_chars(word.text.data() + prefix, end, word.bits, base);
   if (error != std::errc() || stop != end)
     throw Invalid(line_, "'" + std::string(word.text.substr(0, 40)) + "' is no number of 64 bits");
+  word.is_unsigned |= word.bits >> 63;
   rest_.remove_prefix(size);
   return word;
 }
@@ -215,8 +215,8 @@ Word Text::real(std::size_t size) {
   // A compiler's runtime without from_chars of double is not supported, so there is no strtod of
   // our own.
   auto [stop, error] = std::from_chars(word.text.data(), word.text.data() + size, value);
-  if (stop != word.text.data() + size || error == std::errc::invalid_argument)
-    throw Invalid(line_, "'" + std::string(word.text.substr(0, 40)) + "' is no number");
+  if (error != std::errc() || stop != word.text.data() + size)
+    throw Invalid(line_, "'" + std::string(word.text.substr(0, 40)) + "' is no number of 64 bits");
   word.bits = std::bit_cast<std::uint64_t>(value);
   rest_.remove_prefix(size);
   return word;

@@ -22,7 +22,7 @@ struct Word {
     end,
     name,     // foo, %r1, $L__BB0_2
     dotted,   // .global, .L2::128B: without its dot
-    integer,  // and whether it is written as unsigned
+    integer,  // and whether its type is .u64
     single,   // 0f3F800000: `bits` are of an f32
     real,     // 0d3FF0000000000000, 1.5: `bits` are of an f64
     string,
@@ -32,6 +32,7 @@ struct Word {
   std::string_view text;
   std::uint64_t bits = 0;
   std::uint32_t line = 1;
+  bool is_unsigned = false;
 
   bool is(std::string_view mark) const { return kind == Kind::mark && text == mark; }
   bool is_dotted(std::string_view name) const { return kind == Kind::dotted && text == name; }

@@ -6,6 +6,8 @@
 namespace simcuda::kernel {
 namespace {
 
+constexpr std::string_view spaces[] = {"generic", "global", "constant",
+                                       "shared",  "local",  "parameter"};
 constexpr std::pair<Type, std::string_view> names[] = {
     {Type::pred, "pred"}, {Type::b8, "b8"},       {Type::b16, "b16"},     {Type::b32, "b32"},
     {Type::b64, "b64"},   {Type::b128, "b128"},   {Type::u8, "u8"},       {Type::u16, "u16"},
@@ -30,21 +32,7 @@ std::string_view name_of(Type type) {
 }
 
 std::string_view name_of(Space space) {
-  switch (space) {
-    case Space::generic:
-      return "generic";
-    case Space::global:
-      return "global";
-    case Space::constant:
-      return "constant";
-    case Space::shared:
-      return "shared";
-    case Space::local:
-      return "local";
-    case Space::param:
-      return "parameter";
-  }
-  return "";
+  return spaces[static_cast<int>(space)];
 }
 
 }  // namespace simcuda::kernel

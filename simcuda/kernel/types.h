@@ -99,7 +99,7 @@ constexpr bool is_bits(Type type) {
 }
 
 constexpr bool is_real(Type type) {
-  return type >= Type::f16 && type <= Type::f64;
+  return type >= Type::f16;
 }
 
 }  // namespace simcuda::kernel

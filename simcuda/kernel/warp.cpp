@@ -11,7 +11,6 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::uint32_t deepest_call = 2000;
 constexpr std::uint64_t patience = 4096;  // instructions of a group while others wait
 constexpr std::uint32_t most_polls = 4,
                         most_polls_alone = 64;  // strong loads and atomic operations

@@ -51,14 +51,18 @@ def one_finding(outcome, kind):
     return found[0]
 
 
-def refused_text(text, *words):
+def refused_texts(texts, *words):
     try:
-        Module(text)
+        Module(*texts)
     except Refused as refusal:
         why = str(refusal)
     else:
-        raise AssertionError(f"'{text}' is not refused")
+        raise AssertionError(f"'{texts}' is not refused")
     assert all(word in why for word in words), why
+
+
+def refused_text(text, *words):
+    refused_texts([text], *words)
 
 
 def refused(body, *words):

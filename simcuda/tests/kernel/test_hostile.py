@@ -15,6 +15,7 @@ import all_cases
 import engine
 import test_checks
 import test_instructions
+import test_language
 import test_launches
 import test_mbarriers
 import test_programs
@@ -28,14 +29,15 @@ def texts():
     load = engine.Module.__init__
 
     def keep(self, *given):
-        kept.extend(given)
         load(self, *given)
+        kept.extend(given)
 
     engine.Module.__init__ = keep
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             sys.argv[1:] = []
             test_checks.main(vars(test_checks))
+            test_language.main(vars(test_language))
             test_launches.main(vars(test_launches))
             test_mbarriers.main(vars(test_mbarriers))
             test_surfaces.main(vars(test_surfaces))
