@@ -171,6 +171,49 @@ def flag(look, release, acquire=""):
     )
 
 
+def flags(tell, look, take):
+    """The first warp tells, and the second one looks until there is something, then takes."""
+    zero = "".join(f"st.shared.u32 [%r9+{4 * i}], 0;" for i in range(64))
+    return (
+        f"setp.ne.u32 %p2, %me, 0; @%p2 bra MET;\n{zero}\nMET: bar.sync 0;\n{ONE_EACH}"
+        f"@%p0 bra TELL;\nWAIT: {look} setp.eq.u32 %p1, %r3, 0;\n@%p1 bra WAIT;\n{take}"
+        f"bra END;\nTELL: {tell}\nEND:"
+    )
+
+
+def test_one_fence_for_two_flags():
+    tell = "st.shared.u32 [%r9+8], 7; membar.cta; st.volatile.shared.u32 [%r9], 1;\n"
+    tell += "st.shared.u32 [%r9+12], 8; st.volatile.shared.u32 [%r9+4], 1;"
+    look = "ld.volatile.shared.u32 %r3, [%r9+4];"
+    right(flags(tell, look, "membar.cta; ld.shared.u32 %r2, [%r9+8];"))
+    races(flags(tell, look, "membar.cta; ld.shared.u32 %r2, [%r9+12];"))
+
+
+def test_many_flags_before_one_fence():
+    tell = "".join(
+        f"st.shared.u32 [%r9+{128 + 4 * i}], 7; membar.cta;\n"
+        f"st.volatile.shared.u32 [%r9+{4 * i}], 1;\n"
+        for i in range(20)
+    )
+    looks = "".join(f"ld.volatile.shared.u32 %r3, [%r9+{4 * i}];\n" for i in range(20))
+    for i in (0, 15, 16, 19):
+        right(flags(tell, looks, f"membar.cta; ld.shared.u32 %r2, [%r9+{128 + 4 * i}];"))
+
+
+def test_more_flags_than_are_told_apart():
+    """Then the others count as one, which finds less, and finds nothing wrong."""
+    tell = """st.shared.u32 [%r9+8], 7; mov.u32 %r4, 0; mov.u64 %q1, %q0;
+AGAIN: st.release.gpu.global.u32 [%q1], 1; add.u64 %q1, %q1, 4; add.u32 %r4, %r4, 1;
+setp.lt.u32 %p4, %r4, 5000; @%p4 bra AGAIN;"""
+    take = "ld.shared.u32 %r2, [%r9+8];"
+    for place in (0, 4095, 4999):
+        look = f"ld.acquire.gpu.global.u32 %r3, [%q0+{4 * place}];"
+        clean(run(BEGIN + flags(tell, look, take), zeros(5000), block=64))
+    plain = tell.replace("st.release.gpu", "st")
+    look = "ld.acquire.gpu.global.u32 %r3, [%q0+19996];"
+    one_finding(run(BEGIN + flags(plain, look, take), zeros(5000), block=64), "race")
+
+
 def test_flags_order_with_fences():
     for look in LOOKS:
         for set_ in SETS:
