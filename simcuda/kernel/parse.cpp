@@ -492,6 +492,7 @@ void Parser::parse_function(bool entry, Linkage linkage) {
     parse_body();
     program_.functions[index] = std::move(made);
   } else {
+    if (text_.peek().kind == Word::Kind::end) text_.refuse("'{' is expected, not " + text_.here());
     text_.take_if(";");
     if (!program_.functions[index].defined) program_.functions[index] = std::move(made);
   }

@@ -103,7 +103,7 @@ void Text::skip_blanks() {
     if (c == '\n') {
       ++line_;
       rest_.remove_prefix(1);
-    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\0') {
+    } else if (c == ' ' || c == '\t' || c == '\r') {
       rest_.remove_prefix(1);
     } else if (rest_.starts_with("//") || c == '#') {
       rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));

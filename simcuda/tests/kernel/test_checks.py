@@ -109,6 +109,14 @@ def test_shared_memory_without_a_barrier():
     assert out.array("I") == [(i + 32) % 64 for i in range(64)]
 
 
+def test_a_write_of_what_several_have_read():
+    """The last one that has read it is the one that writes."""
+    body = SHARED + "ld.shared.u32 %r0, [%r9]; setp.eq.u32 %p0, %me, 63;"
+    body += "@%p0 ld.shared.u32 %r1, [%r9]; @%p0 st.shared.u32 [%r9], 5;"
+    finding = one_finding(run(body, zeros(), block=64, written=False), "race")
+    assert "Another thread reads the same." in finding["text"]
+
+
 def test_shared_memory_within_a_warp():
     one_finding(run(exchange("", 1), zeros(), block=32), "race")
     clean(

@@ -66,9 +66,9 @@ mov.f32 %f0, 0f3F800000; ld.shared::cta.u32 %r0, [%r1];
 call (a), %q1, (a), P; } tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1}];
 shfl.sync.idx.b32 %r0|%p0, %r1, 3, 31, -1; .pragma "nounroll"; .loc 1 2 3, function_name N + 4
 ld.global.u32 %r0, [%q0+4*8];""")
-    begin, end = text.index("{\n.reg"), text.rindex("}")
-    for size in range(begin + 1, end):
+    for size in range(text.index("k("), text.rindex("}")):
         refused_text(text[:size])
+    refused_text(HEAD + ".visible .entry k() .unheard 5", "'{' is expected, not the end")
     for text in ("mov.f32 %f0, 0f3F80", "mov.f32 %f0, .5", "ld.shared::", "ld.shared:", "tex.2"):
         refused_text(program("HERE").split("HERE")[0] + text, "line ")
     refused_text("", ".version is expected, not the end of the text")
@@ -509,6 +509,7 @@ OPERANDS = {
     "@5 ret;": "a predicate is expected",
     "@%r0 ret;": "must be a predicate",
     "@%tid.x ret;": "must be a predicate",
+    "ld.global.u32 %r0;": "it takes 2 to 3 operands, not 1",
     "5;": "an instruction is expected",
     "activemask %r0;": "a type is missing",
     "setp %p0, %r1, %r2;": "a modifier is missing",
@@ -607,12 +608,24 @@ def test_local_memory_of_nested_calls():
     assert Module(text).about["kernels"]["k"]["local"] == 32 + 16 * 300
 
 
+def test_calls_are_nested_2000_deep():
+    before = ".func f0() { }\n"
+    before += "".join(f".func f{i}() {{ call f{i - 1}; }}\n" for i in range(1, 2100))
+    clean(run("call f1999;", zeros(), block=1, before=before))
+    fault = fault_of(run("call f2000;", zeros(), block=1, before=before), "stack_overflow")
+    assert "Calls are nested 2000 deep." in fault["text"]
+    fault_of(run("call f2099;", zeros(), block=1, before=before), "stack_overflow")
+
+
 def test_addresses_of_parameters():
     body = """mov.b64 %q1, p0; ld.param.u64 %q2, [%q1]; cvta.param.u64 %q3, %q1; ld.u64 %q4, [%q3];
 st.global.u32 [%q2], 3; st.global.u32 [%q4+4], 4;"""
     assert stored(body, 2) == [3, 4]
     fault = fault_of(run("ld.global.u32 %r0, [16];", zeros()), "illegal_address")
     assert "reads 4 bytes at address 0x10" in fault["text"]
+    # Of a variable that no module defines, too.
+    unresolved = ".extern .global .u32 x;"
+    fault_of(run("ld.global.u32 %r0, [x];", zeros(), before=unresolved), "illegal_address")
     fault = fault_of(run("ld.const.u32 %r0, [16];", zeros()), "illegal_address")
     assert "reads 4 bytes at address 0x10" in fault["text"]
 

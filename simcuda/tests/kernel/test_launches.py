@@ -393,6 +393,11 @@ def test_atomic_operations():
     out = Buffer(struct.pack("<2H", 0x3C00, 0x4000))
     clean(run("mov.b32 %r0, 0x40003C00; red.global.add.noftz.f16x2 [%q0], %r0;", out, block=2))
     assert out.array("H") == [0x4200, 0x4600]
+    body = """mov.f32 %f2, 0f3F800000; mov.f32 %f3, 0f40000000;
+atom.global.v2.f32.add {%f0, %f1}, [%q0], {%f2, %f3}; st.global.v2.f32 [%q0+8], {%f0, %f1};"""
+    out = Buffer(struct.pack("<4f", 10, 20, 0, 0))
+    clean(run(body, out, block=1))
+    assert out.array("f") == [11.0, 22.0, 10.0, 20.0]
     out = zeros(4)
     clean(
         run(

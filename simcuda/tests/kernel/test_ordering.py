@@ -204,9 +204,9 @@ def test_more_flags_than_are_told_apart():
     """Then the others count as one, which finds less, and finds nothing wrong."""
     tell = """st.shared.u32 [%r9+8], 7; mov.u32 %r4, 0; mov.u64 %q1, %q0;
 AGAIN: st.release.gpu.global.u32 [%q1], 1; add.u64 %q1, %q1, 4; add.u32 %r4, %r4, 1;
-setp.lt.u32 %p4, %r4, 5000; @%p4 bra AGAIN;"""
+setp.lt.u32 %p4, %r4, 5000; @%p4 bra AGAIN; st.release.gpu.global.u32 [%q0+4], 1;"""
     take = "ld.shared.u32 %r2, [%r9+8];"
-    for place in (0, 4095, 4999):
+    for place in (0, 1, 4095, 4999):
         look = f"ld.acquire.gpu.global.u32 %r3, [%q0+{4 * place}];"
         clean(run(BEGIN + flags(tell, look, take), zeros(5000), block=64))
     plain = tell.replace("st.release.gpu", "st")
