@@ -40,13 +40,11 @@ std::string to_string(const Thread &thread) {
 }
 
 std::string to_string(const Place &place) {
-  std::string text = "in " + spoken(place.function.empty() ? place.kernel : place.function);
-  if (place.function != place.kernel && !place.function.empty())
-    text += ", called by " + spoken(place.kernel);
+  std::string text = "in " + spoken(place.function);
+  if (place.function != place.kernel) text += ", called by " + spoken(place.kernel);
   if (!place.file.empty()) text += ", " + place.file + ":" + std::to_string(place.line);
-  if (place.ptx_line)
-    text += ", line " + std::to_string(place.ptx_line) + " of its PTX (" + place.instruction + ")";
-  return text;
+  return text + ", line " + std::to_string(place.ptx_line) + " of its PTX (" + place.instruction +
+         ")";
 }
 
 std::string to_string(const Fault &fault) {
