@@ -237,7 +237,6 @@ const Variable *Module::variable(std::string_view name) const {
 }
 
 std::uint64_t Module::function_address(std::string_view name) const {
-  // By the symbol, since an alias has its own name.
   const int function = program->symbols[program->symbol_by_name.at(name)].function;
   if (function < 0) return 0;
   return function_base + (static_cast<std::uint64_t>(function) + 1) * function_step;

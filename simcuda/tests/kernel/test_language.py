@@ -504,6 +504,7 @@ OPERANDS = {
     "add.u32 %r0, " + ", ".join(["%r0"] * 16) + ";": "too many operands",
     "st.global.u32 [%q0], %h0;": "at least 32 are expected",
     "ld.global.u32 %h0, [%q0];": "at least 32 are expected",
+    "cvt.u32.u32 %r0, %nothing;": "'%nothing' is not known",
     "cvt.u32.u64 %r0, %tid.x;": "'%tid.x' has too few bits",
     "mov.u16 %h0, k;": "32 or 64 bits",
     "@5 ret;": "a predicate is expected",

@@ -3,8 +3,8 @@
 
 import sys
 
-from engine import Module
-from small_programs import main, program, refused, refused_text
+from engine import Module, Refused
+from small_programs import main, program, refused, refused_text, zeros
 
 
 def test_limits_are_a_devices():
@@ -24,6 +24,17 @@ def test_limits_are_a_devices():
         program("", before=constant.format("c", 65528) + constant.format("d", 16)),
         "'d' wants 65544 bytes of constant memory",
     )
+
+
+def test_a_kernel_that_is_not_there():
+    module = Module(program("ret;"))
+    module.about["kernels"]["j"] = module.about["kernels"]["k"]
+    why = ""
+    try:
+        module.run("j", 1, 1, zeros())
+    except Refused as refusal:
+        why = str(refusal)
+    assert "there is no such kernel" in why
 
 
 def test_refusals_name_line_and_instruction():
