@@ -42,18 +42,20 @@ CUgraphNode add_child(Session &s, const Place &place, CUgraph handle, int owners
   auto graph = graph_of(s, place.graph);
   const bool move = ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
   if ((!move && ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) || child == graph ||
-      (move && (child->of_node || !child->instance.expired())))
+      child->moved)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (move && (child->of_node || !child->instance.expired() || child->holds(*graph)))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   // A copy of such a graph would share its memory.
   if ((!move && child->has_memory_nodes()) || child->has_conditional_nodes() || child->capturing)
     throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-  auto node = node_of(s, add(s, place, named_work("graph")));
-  if (move) {
-    child->of_node = true;
-    node->child = child;
-  } else {
-    set_child(s.driver, *node, *child);
-  }
+  auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
+  // A copy is without the node, which may be in the graph that is copied.
+  if (!move) child = clone_graph(s.driver, *child);
+  child->of_node = true;
+  child->moved = move;
+  auto node = add_node(s.driver, *graph, nodes, named_work("graph"));
+  node->child = child;
   return node->handle;
 }
 

@@ -113,6 +113,12 @@ bool Graph::has_conditional_nodes() const {
   });
 }
 
+bool Graph::holds(const Graph &other) const {
+  return std::any_of(nodes.begin(), nodes.end(), [&](auto &node) {
+    return node->child && (node->child.get() == &other || node->child->holds(other));
+  });
+}
+
 std::shared_ptr<Graph> new_graph(Driver &driver) {
   auto graph = std::make_shared<Graph>();
   driver.graphs.add(graph);

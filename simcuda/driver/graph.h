@@ -127,11 +127,14 @@ struct Graph {
   std::weak_ptr<struct GraphExec> instance;  // the last one
   bool capturing = false;
   bool of_node = false;                                // belongs to a node, and ends with it
+  bool moved = false;                                  // there, instead of a copy
   std::vector<std::shared_ptr<Condition>> conditions;  // of nodes in it, or inside those
   const GraphNode *body_of = nullptr;                  // the conditional node that has it as a body
 
   bool has_memory_nodes() const;
   bool has_conditional_nodes() const;
+  // Whether the other one is of a node in this one, or further inside.
+  bool holds(const Graph &other) const;
   // Other graphs can be launched by only one executable graph at a time, and cannot be child
   // graphs.
   bool can_be_copied() const { return !has_memory_nodes() && !has_conditional_nodes(); }

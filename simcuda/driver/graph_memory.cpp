@@ -36,6 +36,11 @@ std::uint64_t whole_chunks(std::uint64_t bytes) {
   return (bytes + chunk - 1) / chunk * chunk;
 }
 
+// A child graph keeps the memory that it was made with, and gets no more.
+void refuse_child(const Graph &graph) {
+  if (graph.of_node && !graph.body_of) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+}
+
 bool takes_of_device(const GraphNode &node) {
   return node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
          node.memory->allocation->kind == MemoryKind::device;
@@ -65,6 +70,7 @@ GraphMemory::~GraphMemory() {
 GraphNodePtr add_allocation(Session &session, Graph &graph,
                             const std::vector<GraphNodePtr> &depends_on,
                             CUDA_MEM_ALLOC_NODE_PARAMS &parameters) {
+  refuse_child(graph);
   const auto &properties = parameters.poolProps;
   const bool on_device = properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   const auto kind = properties.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED ? MemoryKind::managed
@@ -92,6 +98,7 @@ GraphNodePtr add_allocation(Session &session, Graph &graph,
 
 GraphNodePtr add_free(Graph &graph, const std::vector<GraphNodePtr> &depends_on,
                       const AllocationPtr &allocation) {
+  refuse_child(graph);
   auto memory = allocation->graph.lock();
   const auto is_here = [&](const std::weak_ptr<GraphNode> &weak) {
     const auto node = weak.lock();

@@ -161,7 +161,7 @@ void replace_user_objects(GraphExec &exec, std::shared_ptr<const UserReferences>
 }  // namespace
 
 UpdateResult update(GraphExec &exec, const Graph &graph) {
-  if (unfit(graph, exec.flags).result) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (graph.moved || unfit(graph, exec.flags).result) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const GraphPlan after(graph);
   const auto result = update_steps(exec, 0, exec.plan->steps.size(), after);
   if (!result.result) replace_user_objects(exec, after.user_objects);
@@ -190,7 +190,7 @@ std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<G
   if (from_device && (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const bool another = !graph->can_be_copied() && !graph->instance.expired();
-  if (another) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (another || graph->moved) throw Refused{CUDA_ERROR_INVALID_VALUE};
   session.current();
   const int result = unfit(*graph, flags).result;
   if (result == CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the functions of graphs are asked with little room or none, with data of edges, and in a
 // capture; and what they refuse, each for its own reason.
-#include "driver_test.h"
+#include "graphs.h"
 
 enum { EMPTY = 5, RECORD = 7, AUTO_FREE = 1, UPLOAD = 2, DEVICE_LAUNCH = 4, INVALID_FLAG = 64 };
 
@@ -16,10 +16,29 @@ typedef struct {
   int result;
 } Instantiation;
 
-typedef struct {
-  void (*function)(void *);
-  void *data;
-} HostNode;
+typedef HostCall HostNode;
+
+typedef struct {  // CUgraphNodeParams, of a few types
+  int type, reserved[3];
+  union {
+    long long all[29];
+    struct {
+      int flags, reserved;
+      CUcontext context;
+      Copy copy;
+    } copy;
+    struct {
+      CUgraph graph;
+      int ownership;
+    } child;
+    HostCall host;
+    CUevent event;
+    Allocation allocation;
+  } of;
+  long long last;
+} Node;
+
+static CUcontext context;
 
 static void check_queries(void) {
   USE_GRAPHS;
@@ -292,8 +311,124 @@ static void check_unrecorded(void) {
   MUST(cuEventDestroy(event));
 }
 
+// What cuGraphAddNode makes no node of.
+static void check_nodes_refused(void) {
+  USE_MEMORY;
+  USE_GRAPHS;
+  USE(cuGraphAddNode, 12020, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, Node *);
+  USE_SIM(uint64_t, simcuda_unsupported, void);
+  enum { COPY = 1, CHILD = 4, SIGNAL = 8, ALLOCATION = 10, COPIED = 0, MOVED = 1 };
+  CUgraph graph, inner;
+  CUgraphExec exec;
+  CUgraphNode node;
+  CUdeviceptr data;
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&inner, 0));
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &(Node){.type = -1}), INVALID_VALUE);
+  const uint64_t before = simcuda_unsupported();
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &(Node){.type = SIGNAL}), NOT_SUPPORTED);
+  MUST_BE(simcuda_unsupported(), before + 1);
+  Node copy = {.type = COPY, .of.copy = {.flags = 1, .copy = copy_of(data, data, 32)}};
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &copy), INVALID_VALUE);
+
+  // A graph is no part of itself, however deep.
+  Node child = {.type = CHILD, .of.child = {graph, COPIED}};
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &child), INVALID_VALUE);
+  child.of.child.ownership = 2;
+  child.of.child.graph = inner;
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &child), INVALID_VALUE);
+  child.of.child.ownership = MOVED;
+  MUST_BE(cuGraphAddNode(&node, graph, &node, 1, &child), INVALID_VALUE);  // which is no node
+  MUST(cuGraphInstantiateWithFlags(&exec, inner, 0));
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &child), INVALID_VALUE);  // it is instantiated
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphAddNode(&node, graph, NULL, 0, &child));
+  child.of.child.graph = graph;
+  MUST_BE(cuGraphAddNode(&node, inner, NULL, 0, &child), INVALID_VALUE);
+  child.of.child.ownership = COPIED;
+  MUST(cuGraphAddNode(&node, inner, NULL, 0, &child));  // a copy of what is there so far
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuMemFree(data));
+}
+
+// Memory of a graph: where, of what kind, and for whom.
+static void check_memory_refused(void) {
+  USE_GRAPHS;
+  USE_MEMORY_NODES;
+  USE_MEMORY;
+  USE_NODES;
+  USE(cuGraphMemAllocNodeGetParams, 11040, CUgraphNode, Allocation *);
+  enum { PINNED = 1, MANAGED = 2, NOWHERE = 0, DEVICE = 1, HOST = 2, NUMA = 3, UNKNOWN = 5 };
+  static const struct {
+    int type, handles, place, id;
+    CUresult status;
+  } kinds[] = {
+      {PINNED, 0, DEVICE, 1, SUCCESS},         {PINNED, 0, DEVICE, 99, INVALID_DEVICE},
+      {PINNED, 0, HOST, 0, SUCCESS},           {PINNED, 0, NUMA, 0, SUCCESS},
+      {PINNED, 0, UNKNOWN, 0, INVALID_VALUE},  {PINNED, 0, NOWHERE, 0, INVALID_VALUE},
+      {PINNED, 1, DEVICE, 0, INVALID_VALUE},  // memory of graphs is not shared
+      {MANAGED, 0, DEVICE, 0, SUCCESS},        {MANAGED, 0, NOWHERE, 0, SUCCESS},
+      {MANAGED, 0, UNKNOWN, 0, INVALID_VALUE}, {3, 0, DEVICE, 0, INVALID_VALUE},
+  };
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    Allocation wanted = allocation_of(64);
+    wanted.pool.type = kinds[i].type;
+    wanted.pool.handles = kinds[i].handles;
+    wanted.pool.location_type = kinds[i].place;
+    wanted.pool.location_id = kinds[i].id;
+    MUST(cuGraphCreate(&graph, 0));
+    MUST_BE(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &wanted), kinds[i].status);
+    if (kinds[i].status == SUCCESS) {
+      // It is there once the graph has run, and the host reads what it may.
+      unsigned char byte = 0;
+      const Fill fill = fill_of(wanted.address, 7, 64);
+      MUST(cuGraphAddMemsetNode(&node, graph, &node, 1, &fill, context));
+      MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+      MUST(cuGraphLaunch(exec, LEGACY));
+      MUST(cuMemcpyDtoH(&byte, wanted.address + 63, 1));
+      MUST_BE(byte, 7);
+      MUST_BE(cuMemFree(wanted.address), SUCCESS);
+      MUST(cuGraphExecDestroy(exec));
+    }
+    MUST(cuGraphDestroy(graph));
+  }
+
+  static const struct {
+    MemoryAccess access;
+    CUresult status;
+  } accesses[] = {
+      {{{DEVICE, 1}, 3}, SUCCESS},
+      {{{DEVICE, 1}, 1}, INVALID_VALUE},
+      {{{HOST, 0}, 3}, INVALID_VALUE},
+      {{{DEVICE, 99}, 3}, INVALID_DEVICE},
+  };
+  MUST(cuGraphCreate(&graph, 0));
+  for (size_t i = 0; i < sizeof accesses / sizeof *accesses; ++i) {
+    Allocation wanted = allocation_of(64), told;
+    wanted.access = &accesses[i].access;
+    wanted.access_count = 1;
+    MUST_BE(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &wanted), accesses[i].status);
+    if (accesses[i].status) continue;
+    MUST(cuGraphMemAllocNodeGetParams(node, &told));
+    MUST_BE(told.access_count, 1);
+    MUST_HOLD(told.access != wanted.access && told.access->location.id == 1);
+  }
+  Allocation without = allocation_of(64);
+  without.access_count = 1;
+  MUST_BE(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &without), INVALID_VALUE);
+  MUST(cuGraphDestroy(graph));
+}
+
 int main(void) {
-  start();
+  context = start();
+  check_nodes_refused();
+  check_memory_refused();
   check_unrecorded();
   check_user_objects();
   check_empty_child();

@@ -158,6 +158,13 @@ static inline void in_another_thread(void *(*work)(void *), void *argument) {
   MUST_BE(pthread_join(thread, NULL), 0);
 }
 
+static inline int is_since(int version) {
+  USE(cuDriverGetVersion, 2020, int *);
+  int mine = 0;
+  MUST(cuDriverGetVersion(&mine));
+  return mine >= version;
+}
+
 static inline void need_two_devices(void) {
   USE(cuDeviceGetCount, 2000, int *);
   int count = 0;
