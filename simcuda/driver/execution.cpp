@@ -86,6 +86,7 @@ std::uint64_t Execution::nanoseconds() const {
 // With the simulator's lock held again.
 void Execution::ran(const Operation &operation) {
   for (auto &[address, memory] : found_) --memory.allocation->kernels;
+  for (auto &allocation : freed_) driver()->memory.give_back(*allocation);
   auto &error = launch_->context->error;
   if (error == CUDA_SUCCESS && outcome_.fault) error = status_of(outcome_.fault->kind);
   if (error == CUDA_SUCCESS && has_failed_) error = CUDA_ERROR_LAUNCH_FAILED;
@@ -133,22 +134,25 @@ std::string Execution::describe_use(const kernel::Access &access) const {
 std::string Execution::memory_of(const kernel::Finding &finding) {
   if (finding.space != kernel::Space::global && finding.space != kernel::Space::generic) return {};
   Lock lock(simulator_mutex());
-  const auto after = found_.upper_bound(finding.address);
-  if (after == found_.begin()) return {};
-  const Found &memory = std::prev(after)->second;
-  if (finding.address >= memory.window.end) return {};
+  const Found *memory = found_at(finding.address);
+  if (!memory) return {};  // the kernel has freed it since
   std::string parameter;
   for (const kernel::Access &access : outcome_.accesses)
     if (access.begin <= finding.address && finding.address < access.end)
       parameter = parameter_of(access);
-  return parameter + "in " + describe_memory(*memory.allocation) + '\n' + where(*memory.allocation);
+  return parameter + "in " + describe_memory(*memory->allocation) + '\n' +
+         where(*memory->allocation);
+}
+
+const Execution::Found *Execution::found_at(std::uint64_t address) const {
+  const auto after = found_.upper_bound(address);
+  if (after == found_.begin() || address >= std::prev(after)->second.window.end) return nullptr;
+  return &std::prev(after)->second;
 }
 
 kernel::Window Execution::find(std::uint64_t address) {
   Lock lock(simulator_mutex());
-  const auto after = found_.upper_bound(address);
-  if (after != found_.begin() && address < std::prev(after)->second.window.end)
-    return std::prev(after)->second.window;
+  if (const Found *memory = found_at(address)) return memory->window;
   const Seen seen = seen_at(address);
   if (!seen.allocation || !in_reach(*launch_->context, *seen.allocation)) return {};
   return add(seen);
@@ -228,7 +232,7 @@ std::uint64_t Execution::allocate(std::uint64_t size) {
   try {
     auto allocation = driver()->memory.allocate(Allocation::Kind::device, context->device, size, 0);
     allocation->context = context;
-    allocation->of_module = true;
+    allocation->of_module = allocation->of_heap = true;
     return allocation->address;
   } catch (const std::bad_alloc &) {
     return 0;
@@ -238,14 +242,11 @@ std::uint64_t Execution::allocate(std::uint64_t size) {
 bool Execution::free(std::uint64_t address) {
   Lock lock(simulator_mutex());
   const auto allocation = driver()->memory.find_base(address);
-  const auto &variables = launch_->globals->variables;
-  const bool is_variable = std::any_of(variables.begin(), variables.end(), [&](auto &variable) {
-    return variable.second == allocation;
-  });
-  if (!allocation || !allocation->of_module || allocation->of_condition || is_variable)
-    return false;
-  driver()->memory.free(*allocation);
-  // The address is not found any more, but earlier uses of it are still reported.
+  if (!allocation || !allocation->of_heap || allocation->context != launch_->context) return false;
+  // The address is not found any more, but earlier uses of it are still reported: it is nobody
+  // else's until the end of the launch.
+  driver()->memory.free(*allocation, Memory::Address::kept);
+  freed_.push_back(allocation);
   if (const auto found = found_.find(address); found != found_.end())
     found->second.window.end = address;
   return true;

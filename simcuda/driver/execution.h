@@ -42,6 +42,7 @@ class Execution final : public LaunchWork, private kernel::Environment {
   bool free(std::uint64_t address) override;
 
   const kernel::Window &add(const Seen &seen);
+  const Found *found_at(std::uint64_t address) const;  // null: not yet, or not any more
   void execute(std::uint64_t grid_id);
   void write_printed();
   std::string parameter_of(const kernel::Access &access) const;
@@ -49,6 +50,7 @@ class Execution final : public LaunchWork, private kernel::Environment {
   std::string memory_of(const kernel::Finding &finding);
 
   std::map<std::uint64_t, Found> found_;    // by address, with the simulator's lock
+  std::vector<AllocationPtr> freed_;        // by itself
   std::vector<TextureObjectPtr> textures_;  // that it uses
   kernel::Outcome outcome_;
   bool has_failed_ = false;  // the engine itself, for example because of a lack of memory

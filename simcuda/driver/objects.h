@@ -301,6 +301,7 @@ struct Allocation {
   CUmemLocation prefetched{CU_MEM_LOCATION_TYPE_INVALID, 0};
   std::set<int> accessed_by;
   bool of_module = false;  // a variable of a module, or allocated by a kernel
+  bool of_heap = false;    // the latter: another kernel of the context may free it
   std::string variable;    // its name, as people write it
   bool constant = false;   // kernels may only read it
   bool of_condition = false;

@@ -7,7 +7,7 @@
 #include "driver_test.h"
 
 // The standard error and the exit status of a separate program.
-static char said[16384];
+static char said[1 << 17];
 
 static inline void run_apart(void (*program)(void)) {
   int ends[2];

@@ -213,6 +213,24 @@ static void check_printed(CUmodule module) {
   close(before), close(ends[0]);
 }
 
+// However much it is.
+static void check_much_printed(CUmodule module) {
+  enum { BLOCKS = 32, THREADS = 1024 };
+  char path[] = "/tmp/simcuda-XXXXXX", printed[8];
+  const int file = mkstemp(path), before = dup(1);
+  MUST_HOLD(file >= 0);
+  unlink(path);
+  fflush(stdout);
+  dup2(file, 1);
+  MUST(launch(function_in(module, "say"), BLOCKS, THREADS, LEGACY, NULL));
+  finish_all();
+  dup2(before, 1);
+  MUST_BE(lseek(file, 0, SEEK_END), BLOCKS * (10 * 2 + 90 * 3 + 900 * 4 + 24 * 5));
+  MUST_BE(pread(file, printed, 5, BLOCKS * 4010 - 5), 5);
+  MUST_BE(memcmp(printed, "1023\n", 5), 0);
+  close(before), close(file);
+}
+
 int main(void) {
   const CUcontext context = start_races();
   CUmodule module = module_of(text);
@@ -220,6 +238,7 @@ int main(void) {
   check_variables(module, context);
   check_unload();
   check_printed(module);
+  check_much_printed(module);
   MUST_BE(sim.races(), 0);
   MUST_BE(sim.findings(), 0);
   return 0;

@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "driver_test.h"
+#include "ptx.h"
 
-enum { MIB = 1 << 20, BLOCK = 96 * MIB, KEPT = 4096 };
+enum { MIB = 1 << 20, BLOCK = 96 * MIB, KEPT = 4096, PIECE = 4 * MIB };
 
 // Registered memory needs no memory, but room for its device addresses.
 static CUresult register_much(void) {
@@ -15,6 +15,42 @@ static CUresult register_much(void) {
   void *range = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   MUST_BE(range != MAP_FAILED, 1);
   return cuMemHostRegister(range, size, 0);
+}
+
+// A kernel takes memory three times, writes there, and frees it; then it tells the last address.
+static const char text[] = PTX_HEADER
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+    ".extern .func free(.param .b64 p);\n"
+    ".visible .entry thrice(.param .u64 out)\n"
+    "{\n"
+    "  .reg .b64 %p, %o; .reg .b32 %i; .reg .pred %q; .param .b64 n, p;\n"
+    "  ld.param.u64 %o, [out];\n"
+    "  mov.u32 %i, 0;\n"
+    "AGAIN:\n"
+    "  st.param.b64 [n], 4194304;\n"
+    "  call (p), malloc, (n);\n"
+    "  ld.param.b64 %p, [p];\n"
+    "  st.u32 [%p], %i;\n"
+    "  st.global.u64 [%o], %p;\n"
+    "  call free, (p);\n"
+    "  add.u32 %i, %i, 1;\n"
+    "  setp.lt.u32 %q, %i, 3;\n"
+    "  @%q bra AGAIN;\n"
+    "  ret;\n"
+    "}\n";
+
+// What a kernel has freed is there again for the next one.
+static void check_memory_of_kernels(void) {
+  USE_MEMORY;
+  const CUfunction thrice = function_in(module_of(text), "thrice");
+  CUdeviceptr out, first = 0, again = 0;
+  MUST(cuMemAlloc(&out, 8));
+  MUST(launch(thrice, 1, 1, LEGACY, ARGUMENTS(&out)));
+  MUST(cuMemcpyDtoH(&first, out, 8));
+  MUST(launch(thrice, 1, 1, LEGACY, ARGUMENTS(&out)));
+  MUST(cuMemcpyDtoH(&again, out, 8));
+  MUST_HOLD(first != 0 && again == first);
+  MUST(cuMemFree(out));
 }
 
 static void check_others(void) {
@@ -62,5 +98,10 @@ int main(void) {
   // There is room for this, but not in one piece.
   MUST_BE(cuMemAlloc(&large, (size_t)1000 * MIB), OUT_OF_MEMORY);
   MUST_BE(register_much(), OUT_OF_MEMORY);
+  // Nor is there any more at the end.
+  do MUST(cuMemAlloc(&block, PIECE));
+  while (block > first);
+  MUST(cuMemFree(block));
+  check_memory_of_kernels();
   return 0;
 }
