@@ -59,12 +59,15 @@ void run(const KernelLaunch &launch, const simcuda_launch &seen, std::vector<sim
     const Place &place = places[i];
     ranges[i].bytes = nullptr;
     if (ranges[i].size == 0) continue;
-    if (!place.allocation || !in_reach(*launch.context, *place.allocation))
-      throw Faulted{{CUDA_ERROR_ILLEGAL_ADDRESS},
-                    "Kernel " + launch.code->name + ": its range " + std::to_string(i) + " has " +
-                        std::to_string(ranges[i].size) + " bytes at address " +
-                        hex(ranges[i].address) + ", where it has no such memory. " +
-                        describe_unusable(launch, place.allocation, ranges[i].address)};
+    const bool is_there = place.allocation && in_reach(*launch.context, *place.allocation);
+    if (!is_there || (ranges[i].write && place.allocation->constant))
+      throw Faulted{
+          {CUDA_ERROR_ILLEGAL_ADDRESS},
+          "Kernel " + launch.code->name + ": its range " + std::to_string(i) + " has " +
+              std::to_string(ranges[i].size) + " bytes at address " + hex(ranges[i].address) +
+              ", where it has no such memory. " +
+              (is_there ? "It must not be written."
+                        : describe_unusable(launch, place.allocation, ranges[i].address))};
     if (place.allocation->dead)
       ranges[i].bytes = lost.emplace_back(ranges[i].size, std::byte{freed_poison}).data();
     else

@@ -67,9 +67,10 @@ void *StandIn::use(std::uint64_t address, std::uint64_t size, bool write) {
   Lock lock(simulator_mutex());
   auto [allocation, history] = seen_at(address);
   const std::uint64_t begin = allocation ? address - allocation->device_address() : 0;
-  if (!allocation || size > allocation->size - begin || (write && allocation->constant) ||
-      !in_reach(*launch_->context, *allocation)) {
-    const std::string why = describe_unusable(address);
+  const bool is_there =
+      allocation && size <= allocation->size - begin && in_reach(*launch_->context, *allocation);
+  if (!is_there || (write && allocation->constant)) {
+    const std::string why = is_there ? "It must not be written." : describe_unusable(address);
     lock.unlock();
     tell_fault("Kernel " + name() + ": its stand-in " + (write ? "writes " : "reads ") +
                    std::to_string(size) + " bytes at address " + hex(address) +
