@@ -4,7 +4,8 @@
 // Source: cuda.h, cuCoredumpSetAttribute and cuCoredumpGetAttributeGlobal; an H100's name
 #include "driver_test.h"
 
-enum { ENABLED = 1, TRIGGERS_HOST = 2, LIGHTWEIGHT = 3, NAME = 5, UNKNOWN = 99, TEXT = 1024 };
+enum { ENABLED = 1, TRIGGERS_HOST = 2, LIGHTWEIGHT = 3, NAME = 5, PIPE = 6, UNKNOWN = 99 };
+enum { TEXT = 1024 };
 
 int main(void) {
   start();
@@ -15,6 +16,8 @@ int main(void) {
   char value = 9, yes = 1, no = 0, text[TEXT] = "none", far[2 * TEXT];
   size_t one = 1, room = TEXT, size = 0, zero = 0;
   MUST(cuCoredumpGetAttributeGlobal(NAME, NULL, &size));
+  MUST_BE(size, TEXT);
+  MUST(cuCoredumpGetAttributeGlobal(PIPE, NULL, &size));
   MUST_BE(size, TEXT);
   MUST(cuCoredumpGetAttributeGlobal(LIGHTWEIGHT, NULL, &size));
   MUST_BE(size, 1);

@@ -29,7 +29,7 @@ int main(void) {
   CUstream stream;
   int concurrent = 0;
   size_t sizes[RANGES] = {SIZE, SIZE, SIZE}, first[2] = {0, 1};
-  Location places[2] = {{2, 0}, {1, 0}};
+  Location places[3] = {{2, 0}, {1, 0}, {2, 0}};
   MUST(cuDeviceGetAttribute(&concurrent, CONCURRENT, 0));
   if (!concurrent) {
     printf("skipped: host and device cannot use managed memory at once\n");
@@ -43,6 +43,11 @@ int main(void) {
   MUST_BE(place_of(data[0]), CPU);
   MUST_BE(place_of(data[1]), 0);
   MUST_BE(place_of(data[2]), 0);
+  first[1] = 2;  // the first place has two
+  MUST(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, first, 2, 0, stream));
+  MUST_BE(place_of(data[1]), CPU);
+  MUST_BE(place_of(data[2]), 0);
+  first[1] = 1;
   MUST(cuMemDiscardAndPrefetchBatchAsync(data, sizes, RANGES, places, first, 1, 0, stream));
   MUST(cuStreamSynchronize(stream));
   MUST_BE(place_of(data[2]), CPU);
@@ -60,6 +65,10 @@ int main(void) {
   first[0] = first[1] = 0;  // it is not said which of them gets the range
   MUST(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, first, 2, 0, stream));
   MUST(cuStreamSynchronize(stream));
+  first[0] = 0;
+  size_t descending[] = {0, 2, 1};
+  MUST_BE(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, descending, 3, 0, stream),
+          INVALID_VALUE);
   first[1] = RANGES;
   MUST_BE(cuMemPrefetchBatchAsync(data, sizes, RANGES, places, first, 2, 0, stream), INVALID_VALUE);
   MUST_BE(cuMemPrefetchBatchAsync(data, sizes, 1, places, first, 2, 0, stream), INVALID_VALUE);

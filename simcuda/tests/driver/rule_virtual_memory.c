@@ -39,15 +39,22 @@ int main(void) {
   MUST(cuMemCreate(&again, piece, &on_first_device, 0));
   MUST_BE(cuMemCreate(&nothing, piece + 1, &on_first_device, 0), INVALID_VALUE);
   MUST_BE(cuMemCreate(&nothing, 0, &on_first_device, 0), INVALID_VALUE);
+  MUST_BE(cuMemCreate(&nothing, piece, &on_first_device, 1), INVALID_VALUE);  // no flag is known
+  MUST(cuMemGetAllocationGranularity(&size, &on_first_device, 1));            // as is recommended
+  MUST_HOLD(size >= piece);
   MUST(cuMemGetAllocationPropertiesFromHandle(&told, memory));
   MUST_BE(told.type == 1 && told.location_id == 0, 1);
 
   MUST_BE(cuMemMap(range, piece, 0, nothing, 0), INVALID_VALUE);
   MUST_BE(cuMemMap(range + 4 * piece, piece, 0, memory, 0), INVALID_VALUE);
+  MUST_BE(cuMemMap(range, piece, piece, memory, 0), INVALID_VALUE);  // the offset must be 0
+  MUST_BE(cuMemMap(range, 2 * piece, 0, memory, 0), INVALID_VALUE);  // it is smaller
   MUST(cuMemMap(range, piece, 0, memory, 0));
   MUST_BE(cuMemMap(range, piece, 0, again, 0), INVALID_VALUE);  // it is taken
   MUST(cuMemMap(range + piece, piece, 0, again, 0));
   MUST_BE(cuMemsetD8Async(range, 1, 1, LEGACY), INVALID_VALUE);  // no access yet
+  MUST(cuMemGetAccess(&access, &by_first_device, range));
+  MUST_BE(access, 0);
   MUST_BE(cuMemSetAccess(range, 3 * piece, &by_first_device, 1), INVALID_VALUE);
   MUST(cuMemSetAccess(range, 2 * piece, &by_first_device, 1));
   MUST(cuMemGetAccess(&access, &by_first_device, range));
@@ -84,6 +91,7 @@ int main(void) {
   MUST_BE(byte, 9);
 
   MUST_BE(cuMemAddressFree(range, 4 * piece) != SUCCESS, 1);  // something is mapped there
+  MUST_BE(cuMemUnmap(range, 0), INVALID_VALUE);
   MUST(cuMemUnmap(range, 2 * piece));
   FOUND_STATUS("to unmap what is not mapped", cuMemUnmap(range, piece), SUCCESS);
   MUST_BE(cuMemsetD8Async(range, 1, 1, LEGACY), INVALID_VALUE);

@@ -2,13 +2,41 @@
 // What an older driver does not know yet it refuses: attributes, places of memory, kinds of pools.
 #include <sys/wait.h>
 
-#include "driver_test.h"
+#include "graphs.h"
+
+// Since CUDA 12.8 an if may have a second body, and there are switches.
+static void check_bodies(CUcontext context, int may_be_several) {
+  USE_CONDITIONAL_NODES;
+  USE(cuGraphCreate, 10000, CUgraph *, unsigned);
+  static const int choices[][3] = {{IF, 1, 1}, {WHILE, 1, 1}, {IF, 2, 0}, {SWITCH, 3, 0}};
+  for (size_t i = 0; i < sizeof choices / sizeof *choices; ++i) {
+    unsigned long long handle;
+    CUgraph graph;
+    CUgraphNode node;
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphConditionalHandleCreate(&handle, graph, context, 0, 0));
+    Choice choice = choice_of(handle, choices[i][0], (unsigned)choices[i][1]);
+    choice.context = context;
+    MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &choice),
+            choices[i][2] || may_be_several ? SUCCESS : INVALID_VALUE);
+  }
+}
+
+static void check_dump_flags(int are_known) {
+  USE(cuCoredumpGetAttributeGlobal, 12010, int, void *, size_t *);
+  enum { FLAGS = 7 };
+  size_t size = 0;
+  MUST_BE(cuCoredumpGetAttributeGlobal(FLAGS, NULL, &size), are_known ? SUCCESS : INVALID_VALUE);
+  MUST_BE(size, are_known ? sizeof(int) : 0);
+}
 
 static void in_profile(const char *version, int last_device, int last_pointer, int host_places,
                        int managed_pools) {
   setenv("SIMCUDA_DRIVER_VERSION", version, 1);
-  start();
+  const CUcontext context = start();
   USE_MEMORY;
+  USE_MEMORY_NODES;
+  USE(cuGraphCreate, 10000, CUgraph *, unsigned);
   USE(cuDriverGetVersion, 2020, int *);
   USE(cuDeviceGetAttribute, 2000, int *, int, CUdevice);
   USE(cuPointerGetAttribute, 4000, void *, int, CUdeviceptr);
@@ -33,6 +61,14 @@ static void in_profile(const char *version, int last_device, int last_pointer, i
   properties.type = MANAGED;
   properties.location_type = DEVICE;
   MUST_BE(cuMemPoolCreate(&pool, &properties), managed_pools ? SUCCESS : INVALID_VALUE);
+  Allocation allocation = {.pool = properties, .size = 64};
+  CUgraph graph;
+  CUgraphNode node;
+  MUST(cuGraphCreate(&graph, 0));
+  MUST_BE(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &allocation),
+          managed_pools ? SUCCESS : INVALID_VALUE);
+  if (is_since(12030)) check_bodies(context, is_since(12080));
+  if (is_since(12010)) check_dump_flags(is_since(12050));
   properties.type = 3;
   MUST_BE(cuMemPoolCreate(&pool, &properties), INVALID_VALUE);
 }

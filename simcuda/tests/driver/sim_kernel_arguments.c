@@ -264,6 +264,29 @@ static void check_modules(CUmodule module) {
   MUST_BE(cuModuleGetFunction(&of_kernel, of_library, "fill"), INVALID_HANDLE);
 }
 
+// Of a kernel that is a function of the test's nobody knows what it needs.
+static void check_needs(CUmodule module) {
+  USE_KERNELS;
+  USE(cuFuncGetAttribute, 2020, int *, int, CUfunction);
+  USE(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, int *, CUfunction, int, size_t);
+  USE(cuModuleGetGlobal, 3020, CUdeviceptr *, size_t *, CUmodule, const char *);
+  enum { MAX_THREADS, SHARED, CONST, LOCAL, REGISTERS, PTX, BINARY, COUNT };
+  static const int expected[COUNT] = {1024, 0, 0, 0, 0, 90, 90};
+  CUfunction function;
+  CUdeviceptr address;
+  size_t size;
+  int value = 7;
+  MUST(cuModuleGetFunction(&function, module, "fill"));
+  for (int i = 0; i < COUNT; ++i) {
+    MUST(cuFuncGetAttribute(&value, i, function));
+    MUST_BE(value, expected[i]);
+  }
+  MUST(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 1024, 0));
+  MUST_BE(value, 2);
+  MUST_BE(cuModuleGetGlobal(&address, &size, module, "x"), NOT_FOUND);  // it has no variables
+  MUST_BE(cuModuleGetGlobal(&address, &size, module, NULL), INVALID_VALUE);
+}
+
 static void check_attributes(CUmodule module) {
   USE_KERNELS;
   USE(cuLaunchKernelEx, 11060, const Config *, CUfunction, void **, void **);
@@ -340,6 +363,7 @@ int main(void) {
   check_launches(module);
   check_freed(module);
   check_modules(module);
+  check_needs(module);
   check_attributes(module);
   check_nodes(module, context);
   check_reach();

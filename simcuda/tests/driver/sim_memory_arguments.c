@@ -2,6 +2,7 @@
 // What is refused of an address, and what is said of it: by its other name on the device, between a
 // free and its turn in the stream, in a graph, in a pool, and of sizes that there cannot be.
 #include "attributes.h"
+#include "virtual.h"
 
 enum { SIZE = 4096, GLOBAL_ATTACH = 1, HOST_ATTACH = 2, HANDLE_TYPES = 14, SYNC_MEMOPS = 6 };
 
@@ -162,6 +163,73 @@ static void check_attributes(void) {
   MUST(cuStreamDestroy(stream));
 }
 
+// What simcuda has no memory of, or no mapping at, as far as no source says what a driver answers.
+static void check_virtual_memory(void) {
+  USE_MEMORY;
+  USE_VIRTUAL_MEMORY;
+  USE(cuMemRetainAllocationHandle, 11000, Memory *, void *);
+  USE(cuMemGetAccess, 10020, uint64_t *, const void *, CUdeviceptr);
+  static const struct {
+    MemoryProperties properties;
+    CUresult status;
+  } kinds[] = {
+      {{.type = 0, .location_type = 1}, INVALID_VALUE},
+      {{.type = 1, .location_type = 0}, INVALID_VALUE},
+      {{.type = 1, .location_type = 1, .location_id = 99}, INVALID_DEVICE},
+      {{.type = 1, .location_type = 2}, NOT_SUPPORTED},                // of the host
+      {{.type = 1, .handles = 2, .location_type = 1}, NOT_SUPPORTED},  // Win32's
+  };
+  static const VirtualAccess bad[] = {{2, 0, 3}, {1, 0, 2}, {1, 0, 9}, {1, 99, 3}};
+  const VirtualAccess reads = {1, 0, 1}, none = {1, 0, 0};
+  const struct {
+    int type, id;
+  } of_host = {2, 0}, other_device = {1, 1};
+  CUdeviceptr range, plain;
+  size_t piece = 0;
+  uint64_t access = 9;
+  Memory memory = 0;
+  unsigned char byte = 0;
+  MUST(cuMemGetAllocationGranularity(&piece, &on_first_device, 0));
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
+    MUST_BE(cuMemCreate(&memory, piece, &kinds[i].properties, 0), kinds[i].status);
+  MUST_BE(cuMemAddressReserve(&range, 0 - piece, 0, 0, 0), OUT_OF_MEMORY);
+  MUST_BE(cuMemMap(1, piece, 0, memory, 0), INVALID_VALUE);
+  MUST(cuMemAlloc(&plain, SIZE));
+  MUST(cuMemAddressReserve(&range, 4 * piece, 0, 0, 0));
+  MUST(cuMemCreate(&memory, 2 * piece, &on_first_device, 0));
+  MUST_BE(cuMemMap(piece, piece, 0, memory, 0), INVALID_VALUE);  // below all that is reserved
+  MUST_BE(cuMemMap(range + 5 * piece, piece, 0, memory, 0), INVALID_VALUE);
+  MUST_BE(cuMemMap(range + 1, piece, 0, memory, 0), INVALID_VALUE);
+  MUST(cuMemMap(range + piece, 2 * piece, 0, memory, 0));
+  // Only a whole mapping is given access, or ended.
+  MUST_BE(cuMemSetAccess(range + piece, piece, &by_first_device, 1), INVALID_VALUE);
+  MUST_BE(cuMemUnmap(range + piece, piece), INVALID_VALUE);
+  MUST_BE(cuMemSetAccess(plain, SIZE, &by_first_device, 1), INVALID_VALUE);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
+    MUST_HOLD(cuMemSetAccess(range + piece, 2 * piece, &bad[i], 1) != SUCCESS);
+  MUST(cuMemSetAccess(range + piece, 2 * piece, &by_first_device, 1));
+  MUST(cuMemsetD8Async(range + piece, 1, piece, LEGACY));
+  MUST(cuMemcpyDtoH(&byte, range + piece, 1));
+  MUST(cuMemSetAccess(range + piece, 2 * piece, &reads, 1));
+  MUST(cuMemGetAccess(&access, &by_first_device, range + piece));
+  MUST_BE(access, 1);
+  MUST(cuMemGetAccess(&access, &other_device, range + piece));
+  MUST_BE(access, 0);
+  MUST(cuMemSetAccess(range + piece, 2 * piece, &none, 1));
+  MUST_BE(cuMemsetD8Async(range + piece, 1, 1, LEGACY), INVALID_VALUE);
+  MUST_BE(cuMemGetAccess(&access, &of_host, range + piece), INVALID_VALUE);
+  MUST_BE(cuMemGetAccess(&access, &by_first_device, range), INVALID_VALUE);
+  MUST_BE(cuMemGetAccess(&access, &by_first_device, plain), INVALID_VALUE);
+  Memory retained = 0;
+  MUST_BE(cuMemRetainAllocationHandle(&retained, (void *)(uintptr_t)plain), INVALID_VALUE);
+  // What nobody holds is only mapped where it is.
+  MUST(cuMemRelease(memory));
+  MUST_BE(cuMemMap(range + 3 * piece, piece, 0, memory, 0), INVALID_VALUE);
+  MUST(cuMemUnmap(range + piece, 2 * piece));
+  MUST(cuMemAddressFree(range, 4 * piece));
+  MUST(cuMemFree(plain));
+}
+
 int main(void) {
   setenv("SIMCUDA_TWO_ADDRESSES", "1", 1);
   const CUcontext context = start();
@@ -170,5 +238,6 @@ int main(void) {
   check_pending_free();
   check_free_after_context(context);
   check_attributes();
+  check_virtual_memory();
   return 0;
 }

@@ -18,7 +18,8 @@ static const char text[] = PTX_HEADER
     "  ld.shared.u32 %v, [%a];\n"
     "  st.local.u32 [own], %v;\n"
     "  ret;\n"
-    "}\n";
+    "}\n"
+    ".visible .entry shaped()\n.reqntid 32, 2, 1\n{\n  ret;\n}\n";
 
 static size_t half_of(int threads) {
   USE(cuCtxGetDevice, 2000, CUdevice *);  // the client's function may call the driver
@@ -51,6 +52,7 @@ static void check_function(CUmodule module) {
   MUST(cuFuncGetAttribute(&value, MAX_THREADS, fill));
   MUST_BE(value, 1024);
   MUST_BE(cuFuncGetAttribute(&value, 100, fill), INVALID_VALUE);
+  MUST_BE(cuFuncGetAttribute(&value, -1, fill), INVALID_VALUE);
   MUST_BE(cuFuncGetAttribute(NULL, SHARED, fill), INVALID_VALUE);
   MUST_BE(cuFuncGetAttribute(&value, SHARED, NULL), INVALID_HANDLE);
 
@@ -61,24 +63,54 @@ static void check_function(CUmodule module) {
   MUST(cuFuncGetParamInfo(bounded, 2, &offset, NULL));
   MUST_BE(offset, 16);
   MUST_BE(cuFuncGetParamInfo(bounded, 3, &offset, &size), INVALID_VALUE);
+  MUST_BE(cuFuncGetParamInfo(bounded, 1, NULL, &size), INVALID_VALUE);
   MUST(cuFuncLoad(fill));
   MUST(cuFuncIsLoaded(&value, fill));
   MUST_BE(value, 1);
   MUST(cuFuncSetCacheConfig(fill, 2));
   MUST(cuFuncSetCacheConfig(fill, 0));  // with 2 an H100 would leave 8 KiB of shared memory
   MUST_BE(cuFuncSetCacheConfig(fill, 4), INVALID_VALUE);
+  MUST_BE(cuFuncSetCacheConfig(fill, -1), INVALID_VALUE);
 
   char arguments[28] = {0};
   void **pointers = ARGUMENTS(arguments, arguments + 8, arguments + 16);
   MUST_BE(launch(bounded, 1, 257, LEGACY, pointers), INVALID_VALUE);
   MUST_BE(cuLaunchKernel(bounded, 1, 1, 1, 1, 1, 1, 60000, LEGACY, pointers, NULL), INVALID_VALUE);
   MUST_BE(cuFuncSetAttribute(bounded, DYNAMIC_SHARED, 232448), INVALID_VALUE);
+  MUST_BE(cuFuncSetAttribute(bounded, DYNAMIC_SHARED, -1), INVALID_VALUE);
   MUST_BE(cuFuncSetAttribute(bounded, SHARED, 5), INVALID_VALUE);
+  MUST_BE(cuFuncSetAttribute(bounded, 100, 5), INVALID_VALUE);
+  // A share of the memory in percent, or -1 for the default.
+  MUST_BE(cuFuncSetAttribute(bounded, CARVEOUT, -2), INVALID_VALUE);
+  MUST_BE(cuFuncSetAttribute(bounded, CARVEOUT, 101), INVALID_VALUE);
+  MUST(cuFuncSetAttribute(bounded, CARVEOUT, 100));
+  MUST(cuFuncGetAttribute(&value, CARVEOUT, bounded));
+  MUST_BE(value, 100);
+  MUST(cuFuncSetAttribute(bounded, CARVEOUT, -1));
   MUST(cuFuncSetAttribute(bounded, DYNAMIC_SHARED, 232448 - 1000));
   MUST(cuFuncGetAttribute(&value, DYNAMIC_SHARED, bounded));
   MUST_BE(value, 232448 - 1000);
   MUST(cuLaunchKernel(bounded, 1, 1, 1, 1, 1, 1, 60000, LEGACY, pointers, NULL));
   finish_all();
+}
+
+// A kernel that says of what shape its blocks are has no others.
+static void check_shape(CUmodule module) {
+  USE_KERNELS;
+  USE(cuFuncGetAttribute, 2020, int *, int, CUfunction);
+  const CUfunction shaped = function_in(module, "shaped");
+  int threads = 0;
+  MUST(cuFuncGetAttribute(&threads, MAX_THREADS, shaped));
+  MUST_BE(threads, 64);
+  MUST(cuLaunchKernel(shaped, 1, 1, 1, 32, 2, 1, 0, LEGACY, NULL, NULL));
+  MUST_BE(cuLaunchKernel(shaped, 1, 1, 1, 64, 1, 1, 0, LEGACY, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(shaped, 1, 1, 1, 32, 1, 1, 0, LEGACY, NULL, NULL), INVALID_VALUE);
+  finish_all();
+}
+
+static size_t too_much_for(int threads) {
+  (void)threads;
+  return 1 << 20;
 }
 
 static void check_occupancy(CUmodule module) {
@@ -107,6 +139,8 @@ static void check_occupancy(CUmodule module) {
   MUST_BE(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&count, fill, 32, 0, 8),
           INVALID_VALUE);
   MUST_BE(cuOccupancyMaxActiveBlocksPerMultiprocessor(&count, fill, 0, 0), INVALID_VALUE);
+  MUST(cuOccupancyMaxActiveBlocksPerMultiprocessor(&count, fill, 1025, 0));
+  MUST_BE(count, 0);  // no block is as large
   MUST(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, NULL, 0, 0));
   MUST_BE(block, 1024);
   MUST_BE(grid, 2 * MULTIPROCESSORS);
@@ -116,6 +150,10 @@ static void check_occupancy(CUmodule module) {
   MUST_BE(block, 64);  // as many warps as with 100 threads, and more blocks
   MUST(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, half_of, 0, 0));
   MUST_BE(block > 0 && grid > 0, 1);
+  MUST_BE(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, NULL, 0, -1), INVALID_VALUE);
+  MUST_BE(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, too_much_for, 0, 0), INVALID_VALUE);
+  MUST_BE(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 0, 1024), INVALID_VALUE);
+  MUST_BE(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 2, 0), INVALID_VALUE);
   MUST(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 2, 1024));
   MUST_BE(available, 48 << 10);  // which is what is allowed
   MUST(cuFuncSetAttribute(fill, DYNAMIC_SHARED, 200000));
@@ -136,12 +174,13 @@ static void check_clusters(CUmodule module) {
     Attribute *attributes;
     unsigned count;
   } config = {{128, 2, 1}, {1024, 1, 1}, 0, NULL, NULL, 0};
-  enum { CLUSTER_WIDTH = 11, NOT_PORTABLE = 14, CLUSTER = 4, INVALID_CLUSTER_SIZE = 912 };
+  enum { CLUSTER_WIDTH = 11, NOT_PORTABLE = 14, CLUSTER = 4, PRIORITY = 8 };
+  enum { INVALID_CLUSTER_SIZE = 912 };
   USE(cuFuncSetAttribute, 9000, CUfunction, int, int);
   USE(cuOccupancyMaxPotentialClusterSize, 11070, int *, CUfunction, const void *);
   USE(cuOccupancyMaxActiveClusters, 11070, int *, CUfunction, const void *);
   CUfunction fill = function_in(module, "fill");
-  Attribute size = {CLUSTER, 0, {2, 2, 1}};
+  Attribute with_other[] = {{PRIORITY, 0, {0}}, {CLUSTER, 0, {2, 2, 1}}}, size = with_other[1];
   int found = 0;
   MUST(cuOccupancyMaxPotentialClusterSize(&found, fill, &config));
   MUST_BE(found, 8);
@@ -163,6 +202,18 @@ static void check_clusters(CUmodule module) {
   MUST(cuOccupancyMaxActiveClusters(&found, fill, &config));
   size.sizes[0] = 0;
   MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, &config), INVALID_CLUSTER_SIZE);
+  // What the kernel requires, and other attributes say nothing of it.
+  for (int axis = 0; axis < 3; ++axis)
+    MUST(cuFuncSetAttribute(fill, CLUSTER_WIDTH + axis, axis < 2 ? 2 : 1));
+  config.attributes = with_other;
+  config.count = 2;
+  MUST(cuOccupancyMaxActiveClusters(&found, fill, &config));
+  MUST_BE(found, 2 * MULTIPROCESSORS / 4);
+  MUST(cuOccupancyMaxPotentialClusterSize(&found, fill, &config));
+  MUST_BE(found, 4);
+  with_other[1].sizes[1] = 1;
+  MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, &config), INVALID_CLUSTER_SIZE);
+  for (int axis = 0; axis < 3; ++axis) MUST(cuFuncSetAttribute(fill, CLUSTER_WIDTH + axis, 0));
   MUST_BE(cuOccupancyMaxActiveClusters(NULL, fill, &config), INVALID_VALUE);
   MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, NULL), INVALID_VALUE);
   MUST_BE(cuOccupancyMaxPotentialClusterSize(&found, fill, NULL), INVALID_VALUE);
@@ -188,7 +239,7 @@ static void check_library(void) {
   USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
   USE(cuCtxDestroy, 4000, CUcontext);
   CUlibrary library;
-  CUkernel kernel, kernels[3] = {NULL, NULL, NULL};
+  CUkernel kernel, kernels[4] = {NULL, NULL, NULL, NULL};
   CUfunction function;
   CUdeviceptr table, there, memory;
   CUcontext second;
@@ -197,9 +248,11 @@ static void check_library(void) {
   size_t size = 0, offset = 0;
   MUST(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
   MUST(cuLibraryGetKernelCount(&count, library));
-  MUST_BE(count, 2);
-  MUST(cuLibraryEnumerateKernels(kernels, 3, library));
+  MUST_BE(count, 3);
+  MUST(cuLibraryEnumerateKernels(kernels, 2, library));
   MUST_BE(kernels[0] && kernels[1] && !kernels[2], 1);
+  MUST(cuLibraryEnumerateKernels(kernels, 4, library));
+  MUST_BE(kernels[2] && !kernels[3], 1);
   MUST(cuLibraryGetKernel(&kernel, library, "fill"));
   MUST_BE(cuLibraryGetKernel(&kernel, library, "nothing"), NOT_FOUND);
   USE(cuCtxPopCurrent, 4000, CUcontext *);
@@ -238,6 +291,26 @@ static void check_library(void) {
   MUST_BE(cuLibraryGetKernelCount(&count, library), INVALID_HANDLE);
 }
 
+// How long the bytes must stay valid is all that there is to say of a library.
+static void check_library_options(void) {
+  USE(cuLibraryLoadData, 12000, CUlibrary *, const void *, int *, void **, unsigned, int *, void **,
+      unsigned);
+  USE(cuLibraryUnload, 12000, CUlibrary);
+  enum { PRESERVED = 1 };
+  CUlibrary library;
+  void *values[] = {(void *)1};
+  int preserved[] = {PRESERVED}, negative[] = {-1}, unknown[] = {99};
+  MUST(cuLibraryLoadData(&library, text, NULL, NULL, 0, preserved, values, 1));
+  MUST(cuLibraryUnload(library));
+  const struct {
+    int *options;
+    void **values;
+  } bad[] = {{NULL, values}, {preserved, NULL}, {negative, values}, {unknown, values}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
+    MUST_BE(cuLibraryLoadData(&library, text, NULL, NULL, 0, bad[i].options, bad[i].values, 1),
+            INVALID_VALUE);
+}
+
 int main(void) {
   start_races();
   USE(cuModuleGetFunctionCount, 12040, unsigned *, CUmodule);
@@ -246,14 +319,16 @@ int main(void) {
   CUfunction functions[3] = {NULL, NULL, NULL};
   unsigned count = 0;
   MUST(cuModuleGetFunctionCount(&count, module));
-  MUST_BE(count, 2);
+  MUST_BE(count, 3);
   MUST(cuModuleEnumerateFunctions(functions, 1, module));
   MUST_BE(functions[0] && !functions[1], 1);
   MUST_BE(cuModuleEnumerateFunctions(NULL, 1, module), INVALID_VALUE);
   check_function(module);
+  check_shape(module);
   check_occupancy(module);
   check_clusters(module);
   check_library();
+  check_library_options();
   MUST_BE(sim.races(), 0);
   return 0;
 }
