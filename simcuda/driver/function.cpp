@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernel.h"
+#include "image.h"
 
 namespace simcuda {
 namespace {
@@ -18,14 +18,6 @@ constexpr std::size_t shared_at_once = 128;
 
 std::size_t whole(std::size_t size, std::size_t unit) {
   return (size + unit - 1) / unit * unit;
-}
-
-// "sm_80" and "8.5": 80 and 85.
-int number_in(std::string_view text) {
-  int number = 0;
-  for (char c : text)
-    if (c >= '0' && c <= '9') number = number * 10 + (c - '0');
-  return number;
 }
 
 int constant_bytes(const kernel::Module &ptx) {
@@ -69,7 +61,7 @@ int own_attribute(const KernelCode &code, int attribute) {
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
       return kernel ? number(registers_of(code)) : 0;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      return code.ptx ? number_in(code.ptx->target) : 90;
+      return code.ptx ? number(architecture_of(code.ptx->target)) : 90;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return 90;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:

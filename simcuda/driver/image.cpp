@@ -147,16 +147,15 @@ Image image_of(const kernel::ModulePtr &ptx) {
   return image;
 }
 
-// "sm_90a": 90.
+}  // namespace
+
 unsigned architecture_of(std::string_view target) {
+  constexpr std::string_view begins = "sm_";
   unsigned found = 0;
-  const auto digits = target.find_first_of("0123456789");
-  if (digits != target.npos)
-    std::from_chars(target.data() + digits, target.data() + target.size(), found);
+  if (target.starts_with(begins))
+    std::from_chars(target.data() + begins.size(), target.data() + target.size(), found);
   return found;
 }
-
-}  // namespace
 
 Texts texts_of(const void *bytes, std::size_t room) {
   if (room < 4) throw BadImage{CUDA_ERROR_INVALID_IMAGE, "there is no image"};
@@ -203,7 +202,8 @@ kernel::ModulePtr compile(const Texts &texts) {
     if (!module->unresolved.empty())
       throw BadImage{CUDA_ERROR_INVALID_PTX,
                      "'" + module->unresolved.front() + "' is declared, and defined nowhere"};
-    if (architecture_of(module->target) > architecture)
+    const unsigned wanted = architecture_of(module->target);
+    if (!wanted || wanted > architecture)
       throw BadImage{CUDA_ERROR_INVALID_PTX, "its target is " + module->target +
                                                  ", and the simulated devices are of sm_90"};
     return module;

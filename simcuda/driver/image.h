@@ -22,6 +22,8 @@ inline constexpr std::size_t unknown_room = SIZE_MAX;
 Texts texts_of(const void *bytes, std::size_t room);
 // Texts as one image, to be loaded later.
 std::string linked_image(const Texts &texts);
+// Of a target: 90 of "sm_90a"; 0: it is none.
+unsigned architecture_of(std::string_view target);
 // Throws BadImage.
 kernel::ModulePtr compile(const Texts &texts);
 

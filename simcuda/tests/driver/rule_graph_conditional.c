@@ -107,6 +107,18 @@ static void check_graph(void) {
   MUST_BE(bytes_after(exec), 117);
   MUST(cuGraphExecDestroy(exec));
 
+  // Copies and child graphs can be inside.
+  CUgraph child;
+  const Copy copied = copy_of(data, data + 1, 1);
+  MUST(cuGraphCreate(&child, 0));
+  MUST(cuGraphAddMemcpyNode(&last, child, NULL, 0, &copied, context));
+  MUST(cuGraphAddChildGraphNode(&last, wrong.bodies[1], NULL, 0, child));
+  MUST(cuGraphAddMemcpyNode(&last, wrong.bodies[1], &last, 1, &copied, context));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST_BE(bytes_after(exec), 117);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(child));
+
   // Host functions cannot be inside, at no depth.
   const HostCall call = {nothing, NULL};
   MUST(cuGraphAddHostNode(&last, wrong.bodies[1], NULL, 0, &call));

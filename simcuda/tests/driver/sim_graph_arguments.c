@@ -137,7 +137,7 @@ static void check_queries(void) {
 static void check_instantiation(void) {
   USE_GRAPHS;
   USE_STREAMS;
-  USE(cuGraphAddEmptyNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t);
+  USE_NODES;
   USE(cuGraphInstantiateWithParams, 12000, CUgraphExec *, CUgraph, Instantiation *);
   USE(cuGraphExecGetFlags, 12000, CUgraphExec, uint64_t *);
   USE(cuGraphUpload, 11010, CUgraphExec, CUstream);
@@ -157,6 +157,25 @@ static void check_instantiation(void) {
   // A device could launch neither empty nodes nor a graph that frees on request.
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH), NOT_SUPPORTED);
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH | AUTO_FREE), INVALID_VALUE);
+
+  // It could launch memset, and graphs of it.
+  USE_MEMORY;
+  CUgraph memset_graph, parent;
+  CUdeviceptr data;
+  CUgraphNode fill, child;
+  MUST(cuMemAlloc(&data, 4));
+  MUST(cuGraphCreate(&memset_graph, 0));
+  MUST(cuGraphCreate(&parent, 0));
+  MUST(cuGraphAddMemsetNode(&fill, memset_graph, NULL, 0, &(Fill){data, 0, 1, 1, 4, 1}, context));
+  MUST(cuGraphAddChildGraphNode(&child, parent, NULL, 0, memset_graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, parent, DEVICE_LAUNCH));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphAddEmptyNode(&fill, memset_graph, NULL, 0));
+  MUST(cuGraphAddChildGraphNode(&child, parent, NULL, 0, memset_graph));
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, parent, DEVICE_LAUNCH), NOT_SUPPORTED);
+  MUST(cuGraphDestroy(memset_graph));
+  MUST(cuGraphDestroy(parent));
 
   MUST(instantiate(&exec, graph, &node, log, sizeof log));
   MUST_BE(node == NULL && log[0] == 0, 1);

@@ -309,6 +309,84 @@ static void check_update(void) {
   MUST_BE(sim.races(), 0);
 }
 
+// What is no conditional node, and what cannot be in one.
+static void check_refused(void) {
+  USE_GRAPHS;
+  USE_NODES;
+  USE_CONDITIONAL_NODES;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuGraphDestroyNode, 10000, CUgraphNode);
+  USE(cuGraphChildGraphNodeGetGraph, 10000, CUgraphNode, CUgraph *);
+  USE(cuStreamBeginCaptureToGraph, 12030, CUstream, CUgraph, const CUgraphNode *, const void *,
+      size_t, int);
+  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
+  FIND_SIM(simcuda_busy);
+  enum { RELAXED = 2 };
+  const CUcontext context = current();
+  CUcontext second;
+  CUgraph graph = new_graph(), child = new_graph(), inside;
+  CUgraphExec exec;
+  CUgraphNode node, last;
+  unsigned long long handle = handle_of(graph, 0, 0);
+  Choice choice = choice_of(handle, SWITCH, 2);
+  MUST(cuCtxCreate(&second, 0, 0));
+  MUST(cuCtxSetCurrent(context));
+  choice.context = second;  // the handle is of another one
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &choice), INVALID_VALUE);
+  choice.context = NULL;
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &choice), INVALID_CONTEXT);
+  choice.context = context;
+  choice.size = 1 << 17;
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &choice), OUT_OF_MEMORY);
+  choice.size = 1;
+  MUST(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+  MUST(cuGraphChildGraphNodeGetGraph(node, &inside));
+  MUST_BE(cuGraphAddNode(&node, inside, NULL, 0, &choice), INVALID_VALUE);
+  // A handle is of one node, as long as that is there.
+  MUST(cuGraphAddNode(&node, graph, NULL, 0, &choice));
+  MUST_BE(cuGraphAddNode(&last, graph, NULL, 0, &choice), INVALID_VALUE);
+  exec = exec_of(graph);
+  MUST(cuGraphDestroyNode(node));
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+  MUST(cuGraphExecDestroy(exec));
+  exec = NULL;
+  MUST(cuGraphAddNode(&node, graph, NULL, 0, &choice));
+
+  // A kernel of another context, and one of nobody's, are not inside.
+  const CUgraph body = *choice.bodies;
+  MUST(cuCtxSetCurrent(second));
+  const CUfunction of_second = function_in(module_of(kernels), "count");
+  last = kernel_node(body, of_second, ARGUMENTS(&x), NULL, 0);
+  MUST(cuCtxSetCurrent(context));
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+  MUST(cuGraphDestroyNode(last));
+  MUST(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, RELAXED));
+  MUST(simcuda_busy(stream, 1));
+  MUST(cuStreamEndCapture(stream, &inside));
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+  MUST(cuGraphDestroy(graph));
+  MUST(cuGraphDestroy(child));
+  MUST(cuCtxDestroy(second));
+  MUST(cuCtxSetCurrent(context));
+}
+
+// A launch of it is not captured: the executable graph has one value for all its launches.
+static void check_launch_captured(void) {
+  USE_CAPTURE;
+  USE_GRAPHS;
+  CUgraph graph = new_graph(), ended = NULL;
+  choice_in(graph, handle_of(graph, 0, 0), IF, 1, NULL, 0, NULL);
+  CUgraphExec exec = exec_of(graph);
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuGraphLaunch(exec, stream), NOT_SUPPORTED);
+  MUST(cuStreamEndCapture(stream, &ended));
+  MUST(cuGraphDestroy(ended));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+}
+
 // A launch, with something beside it in another stream.
 #define LAUNCH MUST(cuGraphLaunch(exec, stream))
 static void check_races(void) {
@@ -417,6 +495,27 @@ static void loop_for_ever(void) {
   MUST_BE(cuGraphLaunch(exec, stream), TIMEOUT);
 }
 
+// What a body's kernel does wrong ends the body; nothing of it runs after that.
+static void fault_inside(void) {
+  begin();
+  USE_GRAPHS;
+  USE(cuCtxSynchronize, 2000, void);
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  CUgraph graph = new_graph();
+  CUgraph body = *choice_in(graph, handle_of(graph, 1, ASSIGN_DEFAULT), WHILE, 1, NULL, 0, NULL);
+  CUdeviceptr nowhere = 4;
+  unsigned *word;
+  MUST(cuMemHostAlloc((void **)&word, 4, 0));
+  *word = 0;
+  CUgraphNode bad = kernel_node(body, count, ARGUMENTS(&nowhere), NULL, 0);
+  kernel_node(body, count, ARGUMENTS(&word), &bad, 1);
+  CUgraphExec exec = exec_of(graph);
+  MUST(cuGraphLaunch(exec, stream));
+  MUST_BE(cuCtxSynchronize(), ILLEGAL_ADDRESS);
+  MUST_BE(*word, 0);
+  MUST_BE(sim.findings(), 1);
+}
+
 // A kernel that sets what is no handle, and one that reports a race by the handle's name.
 static void set_no_handle(void) {
   begin();
@@ -478,6 +577,8 @@ int main(void) {
   must_say("simcuda: fault: A conditional node has run a body of a while");
   must_say("1 seconds, which is what SIMCUDA_KERNEL_LIMIT allows");
   must_say("cuGraphLaunch on non-blocking stream");
+  run_apart(fault_inside);
+  must_say("simcuda: fault: Kernel count: thread (0, 0, 0) of block (0, 0, 0)");
   run_apart(set_no_handle);
   must_say("writes 4 bytes at address 0x4, where it has no memory");
   must_say("cudaGraphSetConditional");
@@ -491,6 +592,8 @@ int main(void) {
   check_loops();
   check_value();
   check_update();
+  check_refused();
+  check_launch_captured();
   check_races();
   MUST_BE(sim.findings(), 0);
   check_stand_in();

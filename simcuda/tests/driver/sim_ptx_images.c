@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Modules and libraries are loaded from PTX, fat binaries and files, and linked; bad images are
 // refused, and the log says why.
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "race_ptx.h"
 
 enum { INVALID_IMAGE = 200, NO_BINARY = 209, INVALID_PTX = 218, FILE_NOT_FOUND = 301 };
-enum { INFO_BUFFER = 3, INFO_SIZE = 4, ERROR_BUFFER = 5, ERROR_SIZE = 6 };
+enum { WALL_TIME = 2, INFO_BUFFER = 3, INFO_SIZE = 4, ERROR_BUFFER = 5, ERROR_SIZE = 6 };
 enum { IS_CUBIN, IS_PTX, IS_FAT, IS_OBJECT };
 
 static const char text[] = PTX_HEADER PTX_FILL;
@@ -69,6 +70,20 @@ static void must_run(CUmodule module, const char *name) {
   MUST(cuMemFree(memory));
 }
 
+// The result of loading a file of these bytes.
+static CUresult load_bytes(const void *bytes, size_t size) {
+  USE(cuModuleLoad, 2000, CUmodule *, const char *);
+  CUmodule module;
+  char path[] = "/tmp/simcuda-XXXXXX";
+  const int file = mkstemp(path);
+  MUST_BE(file >= 0, 1);
+  MUST_BE(write(file, bytes, size), size);
+  close(file);
+  const CUresult result = cuModuleLoad(&module, path);
+  unlink(path);
+  return result;
+}
+
 static void check_fat(void) {
   USE_KERNELS;
   USE(cuModuleLoadFatBinary, 2000, CUmodule *, const void *);
@@ -79,6 +94,7 @@ static void check_fat(void) {
   add_entry(2, 80, "\177ELF", 4);
   add_entry(1, 50, PTX_HEADER, sizeof PTX_HEADER);
   add_entry(1, 80, text, sizeof text);
+  add_entry(1, 75, PTX_HEADER, sizeof PTX_HEADER);
   add_entry(1, 100, "no PTX", 7);
   MUST(cuModuleLoadData(&module, &fat));
   must_run(module, "fill");
@@ -91,6 +107,18 @@ static void check_fat(void) {
   MUST_BE(cuModuleLoadData(&module, &wrapper), NO_BINARY);
   begin_fat();
   MUST_BE(cuModuleLoadData(&module, &fat), NO_BINARY);
+
+  // What says that it has more than there is, or less than a header. Of a file the size is known.
+  static const struct container wrong[] = {
+      {0xba55ed50, 1, 8, 0}, {0xba55ed50, 1, 4096, 0}, {0xba55ed50, 1, 16, 17}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    unsigned char bytes[32] = {0};
+    memcpy(bytes, &wrong[i], sizeof *wrong);
+    MUST_BE(load_bytes(bytes, sizeof bytes), INVALID_IMAGE);
+    MUST_BE(load_bytes(bytes, 8), INVALID_IMAGE);
+  }
+  const struct wrapper of_nothing = {0x466243b1, 1, NULL, NULL};
+  MUST_BE(cuModuleLoadFatBinary(&module, &of_nothing), INVALID_IMAGE);
 
   // Literals in runs of 15 and more, and a copy that overlaps itself: 40 spaces.
   unsigned char packed[sizeof text + 64];
@@ -117,6 +145,8 @@ static void check_fat(void) {
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->unpacked_size = 30;
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->unpacked_size = 41;  // the next literals alone are more
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->unpacked_size = (uint64_t)1 << 40;
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->unpacked_size = 40 + sizeof text - 1;
@@ -130,6 +160,9 @@ static void check_fat(void) {
   ((unsigned char *)(entry + 1))[2] = 2;  // copies from before the beginning
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->flags = 0x11;
+  entry->header_size = 1 << 20;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->header_size = 64;
   entry->size += 8;
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->header_size = 8;
@@ -189,6 +222,17 @@ static void check_end_of_page(void) {
   munmap(pages, 2 * page);
 }
 
+// Comments of both kinds may come first.
+static void check_comments(void) {
+  USE_KERNELS;
+  CUmodule module;
+  must_run(module_of("// made by hand\n/* of two kinds */ //\n" PTX_HEADER PTX_FILL), "fill");
+  MUST_BE(cuModuleLoadData(&module, "// " PTX_HEADER), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "/* " PTX_HEADER), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "//"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "/* */"), INVALID_IMAGE);
+}
+
 static void check_bad_images(void) {
   USE_KERNELS;
   USE(cuModuleLoadDataEx, 2010, CUmodule *, const void *, unsigned, const int *, void **);
@@ -201,6 +245,9 @@ static void check_bad_images(void) {
   MUST_BE(cuModuleLoadData(&module, "simcuda linked\n"), INVALID_IMAGE);
   MUST_BE(cuModuleLoadData(&module, "simcuda linked\n0\n"), INVALID_IMAGE);
   MUST_BE(cuModuleLoadData(&module, "simcuda linked\n99\n.version"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "simcuda linked\nx\n"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, ".version 8.0\n.target nothing\n.address_size 64\n"),
+          INVALID_PTX);
   MUST_BE(cuModuleLoadData(&module, "\177ELF\2\1\1"), NO_BINARY);
   MUST_BE(cuModuleLoadData(&module, ".version 8.0\n.target sm_100\n.address_size 64\n"),
           INVALID_PTX);
@@ -226,7 +273,21 @@ static void check_bad_images(void) {
   MUST(cuModuleLoadDataEx(&module, text, 5, options, values));
   MUST_BE((size_t)values[3], 0);
   MUST_BE(error[0], 0);
-  const int unknown[] = {1000};
+  // A log without room, or without a buffer, and the time that it took.
+  values[2] = NULL;
+  MUST_BE(cuModuleLoadDataEx(&module, wrong, 5, options, values), INVALID_PTX);
+  MUST_BE((size_t)values[3], 0);
+  values[2] = error, values[3] = NULL;
+  error[0] = 'x';
+  MUST_BE(cuModuleLoadDataEx(&module, wrong, 5, options, values), INVALID_PTX);
+  MUST_BE((size_t)values[3], 0);
+  MUST_BE(error[0], 'x');
+  void *time = (void *)-1;
+  MUST(cuModuleLoadDataEx(&module, text, 1, (const int[]){WALL_TIME}, &time));
+  MUST_HOLD(time == NULL);  // a float of 0 milliseconds
+  const int unknown[] = {1000}, negative[] = {-1};
+  MUST_BE(cuModuleLoadDataEx(&module, text, 1, negative, values), INVALID_VALUE);
+  MUST_BE(cuModuleLoadDataEx(&module, text, 1, options, NULL), INVALID_VALUE);
   MUST_BE(cuModuleLoadDataEx(&module, text, 1, unknown, values), INVALID_VALUE);
   MUST_BE(cuModuleLoadDataEx(&module, text, 1, NULL, values), INVALID_VALUE);
 }
@@ -296,6 +357,8 @@ static void check_linker(void) {
   MUST_BE(cuLinkAddData(state, IS_OBJECT, value_of, sizeof value_of, NULL, 0, NULL, NULL),
           NO_BINARY);
   MUST_BE(cuLinkAddData(state, 77, value_of, sizeof value_of, NULL, 0, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuLinkAddData(state, -1, value_of, sizeof value_of, NULL, 0, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuLinkAddData(state, IS_PTX, value_of, 0, NULL, 0, NULL, NULL), INVALID_VALUE);
   MUST_BE(cuLinkAddData(state, IS_PTX, NULL, 5, NULL, 0, NULL, NULL), INVALID_VALUE);
   MUST_BE(cuLinkAddFile(state, IS_PTX, "/nowhere", 0, NULL, NULL), FILE_NOT_FOUND);
   MUST(cuLinkComplete(state, &image, &size));
@@ -314,13 +377,87 @@ static void check_linker(void) {
   free(copy);
 }
 
+// A registered kernel, and one more, in machine code that has nothing but their names.
+static struct {
+  Elf64_Ehdr header;
+  char names[64];
+  Elf64_Shdr sections[4];
+} code;
+
+static void make_code(void) {
+  static const char names[] = "\0.names\0.text.known\0.text.other\0.textual";
+  memset(&code, 0, sizeof code);
+  memcpy(code.header.e_ident, ELFMAG, SELFMAG);
+  code.header.e_ident[EI_CLASS] = ELFCLASS64;
+  code.header.e_shoff = offsetof(__typeof__(code), sections);
+  code.header.e_shentsize = sizeof(Elf64_Shdr);
+  code.header.e_shnum = 4;
+  memcpy(code.names, names, sizeof names);
+  code.sections[0] = (Elf64_Shdr){
+      .sh_name = 1, .sh_offset = offsetof(__typeof__(code), names), .sh_size = sizeof names};
+  code.sections[1].sh_name = 8;
+  code.sections[2].sh_name = 20;
+  code.sections[3].sh_name = 32;
+}
+
+static int32_t set_77(const simcuda_launch *launch, void *data) {
+  (void)data;
+  void *(*use)(uint64_t, uint64_t, int32_t);
+  *(void **)&use = dlsym(library, "simcuda_use");
+  unsigned *word = use(*(const uint64_t *)launch->arguments[0], 4, 1);
+  *word = *(const unsigned *)launch->arguments[1];
+  return 0;
+}
+
+static void check_machine_code(void) {
+  USE_KERNELS;
+  FIND_SIM(simcuda_stand_in);
+  CUmodule module;
+  CUfunction function;
+  const uint32_t sizes[] = {8, 4};
+  MUST(simcuda_stand_in("known", sizes, 2, set_77, NULL));
+  make_code();
+  MUST(cuModuleLoadData(&module, &code));
+  must_run(module, "known");
+  MUST_BE(cuModuleGetFunction(&function, module, "other"), NOT_FOUND);
+  // In a fat binary beside what is none.
+  begin_fat();
+  add_entry(1, 100, "no PTX", 7);
+  add_entry(2, 90, &code, sizeof code);
+  MUST(cuModuleLoadData(&module, &fat));
+  must_run(module, "known");
+  const struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
+  MUST(cuModuleLoadData(&module, &wrapper));
+  must_run(module, "known");
+  fat.header.size -= 8;  // cut off
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+
+  // Whatever is cut off, or leads out of it, has no kernels.
+  for (size_t size = 4; size < sizeof code; ++size) MUST_BE(load_bytes(&code, size), NO_BINARY);
+  MUST(load_bytes(&code, sizeof code));
+#define WITHOUT(change) \
+  make_code(), change;  \
+  MUST_BE(load_bytes(&code, sizeof code), NO_BINARY)
+  WITHOUT(code.header.e_ident[EI_CLASS] = ELFCLASS32);
+  WITHOUT(code.header.e_shentsize = 40);
+  WITHOUT(code.header.e_shoff = UINT64_MAX - 8);
+  WITHOUT(code.header.e_shstrndx = 4);
+  WITHOUT(code.header.e_shnum = 5);
+  WITHOUT(code.sections[0].sh_size = 1 << 20);
+  WITHOUT(code.sections[0].sh_offset = UINT64_MAX - 4);
+  WITHOUT(code.sections[1].sh_name = 1 << 20);
+  WITHOUT(code.header.e_shnum = 0);
+}
+
 int main(void) {
   start_races();
   check_fat();
   check_zstd();
   check_end_of_page();
+  check_comments();
   check_bad_images();
   check_files();
   check_linker();
+  check_machine_code();
   return 0;
 }
