@@ -95,6 +95,44 @@ int main(void) {
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemcpyDtoH(&byte, data, 1));
   MUST_BE(byte, 6);
+  // Each of the others that has parameters: in the graph, and in what was made of it.
+  CUdeviceptr other_data;
+  CUevent other_event, told = NULL;
+  int other_calls = 0;
+  HostCall other_call;
+  USE(cuGraphHostNodeGetParams, 10000, CUgraphNode, HostCall *);
+  USE(cuGraphEventRecordNodeGetEvent, 11010, CUgraphNode, CUevent *);
+  USE(cuGraphEventWaitNodeGetEvent, 11010, CUgraphNode, CUevent *);
+  USE(cuGraphAddEmptyNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t);
+  MUST(cuMemAlloc(&other_data, SIZE));
+  MUST(cuEventCreate(&other_event, 2));
+  all[2].of.copy.copy.to = other_data;
+  all[4].of.host.data = &other_calls;
+  all[6].of.event = all[7].of.event = other_event;
+  for (int i = 0; i < 9; ++i) {
+    if (all[i].type == COPY || all[i].type == HOST || all[i].type == RECORD || all[i].type == WAIT)
+      MUST(cuGraphExecNodeSetParams(exec, nodes[i], &all[i]));
+    if (all[i].type == CHILD) MUST(cuGraphExecNodeSetParams(exec, nodes[i], &all[i]));
+  }
+  MUST(cuGraphHostNodeGetParams(nodes[4], &other_call));
+  MUST_BE(other_call.data == &calls, 1);
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuEventSynchronize(other_event));
+  MUST(cuMemcpyDtoH(&byte, other_data, 1));
+  MUST_BE(byte, 6);
+  MUST_BE(calls, 2);
+  MUST_BE(other_calls, 1);
+  for (int i = 4; i < 8; ++i)
+    if (all[i].type != EMPTY) MUST(cuGraphNodeSetParams(nodes[i], &all[i]));
+  MUST(cuGraphHostNodeGetParams(nodes[4], &other_call));
+  MUST_BE(other_call.data == &other_calls, 1);
+  MUST(cuGraphEventRecordNodeGetEvent(nodes[6], &told));
+  MUST_BE(told == other_event, 1);
+  MUST(cuGraphEventWaitNodeGetEvent(nodes[7], &told));
+  MUST_BE(told == other_event, 1);
+  MUST(cuGraphAddEmptyNode(&none, graph, NULL, 0));
+  MUST_BE(cuGraphExecNodeSetParams(exec, none, &all[5]) != SUCCESS, 1);  // it came later
   all[1].of.fill.fill.value = 7;
   MUST(cuGraphNodeSetParams(nodes[1], &all[1]));
   MUST(cuGraphExecDestroy(exec));

@@ -65,6 +65,34 @@ int main(void) {
   MUST(cuGraphLaunch(exec, stream));
   MUST(cuStreamSynchronize(stream));
 
+  // Of a graph in a graph in a graph, too.
+  CUgraph outer, changed;
+  CUgraphExec of_outer;
+  CUgraphNode outer_node, changed_node;
+  MUST(cuGraphCreate(&outer, 0));
+  MUST(cuGraphAddChildGraphNode(&outer_node, outer, NULL, 0, graph));
+  MUST(cuGraphInstantiateWithFlags(&of_outer, outer, 0));
+  MUST(cuGraphLaunch(of_outer, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 3);
+  MUST(cuGraphCreate(&changed, 0));
+  MUST(cuGraphCreate(&inner, 0));
+  fill.value = 5;
+  MUST(cuGraphAddMemsetNode(&set, inner, NULL, 0, &fill, NULL));
+  MUST(cuGraphAddChildGraphNode(&changed_node, changed, NULL, 0, inner));
+  MUST(cuGraphAddEmptyNode(&last, changed, &changed_node, 1));
+  MUST(cuGraphExecChildGraphNodeSetParams(of_outer, outer_node, changed));
+  MUST(cuGraphLaunch(of_outer, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 5);
+  MUST_BE(cuGraphExecChildGraphNodeSetParams(of_outer, changed_node, changed), INVALID_VALUE);
+  MUST(cuGraphExecDestroy(of_outer));
+  MUST(cuGraphDestroy(changed));
+  MUST(cuGraphDestroy(inner));
+  MUST(cuGraphDestroy(outer));
+
   MUST(cuGraphDestroyNode(child_node));
   MUST_BE(cuGraphGetNodes(child, in_child, &count), INVALID_VALUE);
   MUST(cuGraphDestroy(other));

@@ -215,6 +215,9 @@ static void check_captured(void) {
       CUgraph);
   USE(cuStreamBeginCaptureToGraph, 12030, CUstream, CUgraph, const CUgraphNode *, const EdgeData *,
       size_t, int);
+  USE(cuGraphAddEmptyNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t);
+  USE(cuGraphDestroyNode, 10000, CUgraphNode);
+  USE(cuGraphRemoveDependencies, 10000, CUgraph, const CUgraphNode *, const CUgraphNode *, size_t);
   CUresult (*begin)(CUstream, int);
   *(void **)&begin = find("cuStreamBeginCapture", 10010);
   USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
@@ -235,9 +238,12 @@ static void check_captured(void) {
   MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
   MUST(cuGraphExecDestroy(exec));
   MUST_BE(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph), NOT_SUPPORTED);
+  MUST(cuGraphAddEmptyNode(&node, graph, NULL, 0));
+  MUST_BE(cuGraphDestroyNode(node), INVALID_VALUE);
   MUST(cuStreamEndCapture(stream, &ended));
   MUST_BE(ended == graph, 1);
   MUST(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph));
+  MUST(cuGraphRemoveDependencies(other, NULL, NULL, 0));
   MUST(cuGraphDestroy(other));
   MUST(cuGraphDestroy(graph));
   MUST(cuStreamDestroy(stream));
@@ -328,6 +334,96 @@ static void check_unrecorded(void) {
   MUST(cuGraphExecDestroy(exec));
   MUST(cuGraphDestroy(graph));
   MUST(cuEventDestroy(event));
+}
+
+static CUresult updated(CUgraphExec exec, CUgraph graph, int *why) {
+  USE(cuGraphExecUpdate, 12000, CUgraphExec, CUgraph, void *);
+  struct {
+    int result;
+    CUgraphNode node, from;
+  } info = {0};
+  const CUresult status = cuGraphExecUpdate(exec, graph, &info);
+  *why = info.result;
+  return status;
+}
+
+// Three memset nodes, of which the second and the third each come after one before them, or none.
+static CUgraph chain_of(CUdeviceptr data, int before_second, int before_third) {
+  USE_GRAPHS;
+  USE_NODES;
+  CUgraph graph;
+  CUgraphNode nodes[3];
+  const int before[] = {-1, before_second, before_third};
+  MUST(cuGraphCreate(&graph, 0));
+  for (int i = 0; i < 3; ++i) {
+    const Fill fill = fill_of(data, (unsigned)i, 1);
+    MUST(cuGraphAddMemsetNode(&nodes[i], graph, before[i] < 0 ? NULL : &nodes[before[i]],
+                              before[i] >= 0, &fill, context));
+  }
+  return graph;
+}
+
+// What cannot become of an executable graph: other edges, memory of its own, and what it could not
+// have been made of.
+static void check_updates(void) {
+  USE_MEMORY;
+  USE_GRAPHS;
+  USE_NODES;
+  USE_MEMORY_NODES;
+  enum { UPDATE_FAILED = 910, TOPOLOGY_CHANGED = 2, NOT_SUPPORTED_THERE = 6 };
+  CUresult (*first_form)(CUgraphExec, CUgraph, CUgraphNode *, int *);
+  *(void **)&first_form = find("cuGraphExecUpdate", 10020);
+  CUdeviceptr data;
+  int why = 7;
+  MUST(cuMemAlloc(&data, 64));
+  CUgraph graph = chain_of(data, 0, 1), same = chain_of(data, 0, 1);
+  CUgraph fewer = chain_of(data, 0, -1), others = chain_of(data, 0, 0);
+  CUgraphExec exec;
+  CUgraphNode node, of_error = (CUgraphNode)1;
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(updated(exec, same, &why));  // which has not been launched
+  MUST_BE(why, 0);
+  MUST_BE(updated(exec, fewer, &why), UPDATE_FAILED);
+  MUST_BE(why, TOPOLOGY_CHANGED);
+  MUST_BE(updated(exec, others, &why), UPDATE_FAILED);
+  MUST_BE(why, TOPOLOGY_CHANGED);
+  MUST(first_form(exec, same, &of_error, &why));
+  MUST_BE(of_error == NULL && why == 0, 1);
+  MUST_BE(first_form(exec, others, &of_error, &why), UPDATE_FAILED);
+  MUST_BE(of_error != NULL && why == TOPOLOGY_CHANGED, 1);
+  MUST_BE(first_form(exec, others, NULL, &why), UPDATE_FAILED);
+  MUST_BE(first_form(exec, others, NULL, NULL), INVALID_VALUE);
+  MUST(cuGraphExecDestroy(exec));
+
+  // A device launches no host functions.
+  const HostNode call = {take_turn, &turns[0]};
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH));
+  MUST(updated(exec, same, &why));
+  MUST(cuGraphAddHostNode(&node, same, NULL, 0, &call));
+  MUST_BE(updated(exec, same, &why), INVALID_VALUE);
+  MUST(cuGraphExecDestroy(exec));
+
+  CUgraph own[2];
+  for (int i = 0; i < 2; ++i) {
+    Allocation wanted = allocation_of(64);
+    MUST(cuGraphCreate(&own[i], 0));
+    MUST(cuGraphAddMemAllocNode(&node, own[i], NULL, 0, &wanted));
+    MUST(cuGraphAddMemFreeNode(&node, own[i], &node, 1, wanted.address));
+  }
+  MUST(cuGraphInstantiateWithFlags(&exec, own[0], 0));
+  MUST_BE(updated(exec, own[1], &why), UPDATE_FAILED);
+  MUST_BE(why, NOT_SUPPORTED_THERE);
+  MUST(cuGraphExecDestroy(exec));
+  CUgraph parent;
+  USE(cuGraphExecChildGraphNodeSetParams, 11010, CUgraphExec, CUgraphNode, CUgraph);
+  MUST(cuGraphCreate(&parent, 0));
+  MUST(cuGraphAddChildGraphNode(&node, parent, NULL, 0, graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, parent, 0));
+  MUST_BE(cuGraphExecChildGraphNodeSetParams(exec, node, own[0]), NOT_SUPPORTED);
+  MUST(cuGraphExecDestroy(exec));
+  CUgraph all[] = {parent, own[0], own[1], graph, same, fewer, others};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) MUST(cuGraphDestroy(all[i]));
+  MUST(cuMemFree(data));
 }
 
 // What cuGraphAddNode makes no node of.
@@ -448,6 +544,7 @@ int main(void) {
   context = start();
   check_nodes_refused();
   check_memory_refused();
+  check_updates();
   check_unrecorded();
   check_user_objects();
   check_empty_child();

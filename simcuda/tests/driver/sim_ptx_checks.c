@@ -247,7 +247,6 @@ static void read_after_free(void) { use_freed("add"); }
 static CUdeviceptr to_free(int what, CUmodule module) {
   USE(cuModuleGetGlobal, 3020, CUdeviceptr *, size_t *, CUmodule, const char *);
   USE(cuGraphCreate, 10000, CUgraph *, unsigned);
-  USE(cuGraphConditionalHandleCreate, 12030, CUdeviceptr *, CUgraph, CUcontext, unsigned, unsigned);
   CUdeviceptr address = 12344, word = memory_of(8);
   USE(cuCtxGetCurrent, 4000, CUcontext *);
   unsigned long long size = 16;
@@ -263,10 +262,13 @@ static CUdeviceptr to_free(int what, CUmodule module) {
       MUST(cuModuleGetGlobal(&address, NULL, what == 2 ? module : module_of(text), "own"));
       return address;
     case 4:  // a value of graphs
-      if (!is_since(12030)) return address;
-      MUST(cuGraphCreate(&graph, 0));
-      MUST(cuCtxGetCurrent(&context));
-      MUST(cuGraphConditionalHandleCreate(&address, graph, context, 0, 0));
+      if (is_since(12030)) {
+        USE(cuGraphConditionalHandleCreate, 12030, CUdeviceptr *, CUgraph, CUcontext, unsigned,
+            unsigned);
+        MUST(cuGraphCreate(&graph, 0));
+        MUST(cuCtxGetCurrent(&context));
+        MUST(cuGraphConditionalHandleCreate(&address, graph, context, 0, 0));
+      }
       return address;
     default:  // inside of what malloc gave
       MUST(launch(function_in(module, "take"), 1, 1, LEGACY, ARGUMENTS(&size, &word)));

@@ -296,12 +296,31 @@ static void check_update(void) {
   MUST(cuGraphDestroy(second));
   MUST_BE(word_at(to[0]), 1);
   MUST_BE(word_at(others[1]), 0);
+  // Nor is this one by what comes after it.
   MUST(cuGraphLaunch(exec, stream));
+  CUgraph third = switch_of(1, to, SWITCH, 2);
+  MUST(cuGraphExecUpdate(exec, third, &info));
+  MUST(cuGraphDestroy(third));
   MUST_BE(word_at(others[1]), 1);
   MUST_BE(word_at(to[1]) + word_at(others[0]), 0);
   MUST_BE(cuGraphExecUpdate(exec, as_if, &info), UPDATE_FAILED);
   MUST_BE(info.result, PARAMETERS_CHANGED);
   MUST_BE(cuGraphExecUpdate(exec, smaller, &info), UPDATE_FAILED);
+  // As many nodes, in other bodies.
+  CUgraphExec shifted[2];
+  CUgraph uneven[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    uneven[i] = new_graph();
+    CUgraph *bodies = choice_in(uneven[i], handle_of(uneven[i], 0, 0), SWITCH, 2, NULL, 0, NULL);
+    for (unsigned k = 0; k < 3; ++k)
+      kernel_node(bodies[k < 2 ? i : 1 - i], fill, ARGUMENTS(&to[0], &one), NULL, 0);
+    shifted[i] = exec_of(uneven[i]);
+  }
+  MUST_BE(cuGraphExecUpdate(shifted[0], uneven[1], &info), UPDATE_FAILED);
+  for (int i = 0; i < 2; ++i) {
+    MUST(cuGraphExecDestroy(shifted[i]));
+    MUST(cuGraphDestroy(uneven[i]));
+  }
   MUST(cuGraphLaunch(exec, stream));
   finish_all();
   MUST(cuGraphExecDestroy(exec));
@@ -370,6 +389,32 @@ static void check_refused(void) {
   MUST(cuGraphDestroy(child));
   MUST(cuCtxDestroy(second));
   MUST(cuCtxSetCurrent(context));
+}
+
+// Bodies and child graphs are drawn beside the graph.
+static void check_drawn(void) {
+  USE_GRAPHS;
+  USE_NODES;
+  USE(cuGraphDebugDotPrint, 11030, CUgraph, const char *, unsigned);
+  char path[] = "/tmp/simcuda-XXXXXX", drawn[4096] = "";
+  const int file = mkstemp(path);
+  CUdeviceptr to[2] = {x, y};
+  CUgraph graph = switch_of(0, to, SWITCH, 2), child = new_graph();
+  CUgraphNode node;
+  MUST_HOLD(file >= 0);
+  MUST(cuGraphAddEmptyNode(&node, child, NULL, 0));
+  MUST(cuGraphAddEmptyNode(&node, child, &node, 1));
+  MUST(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+  MUST(cuGraphDestroy(child));
+  MUST(cuGraphDebugDotPrint(graph, path, 0));
+  MUST_HOLD(read(file, drawn, sizeof drawn - 1) > 0);
+  close(file);
+  unlink(path);
+  size_t graphs = 0;
+  for (const char *at = drawn; (at = strstr(at, "subgraph")); ++at) ++graphs;
+  MUST_BE(graphs, 3);
+  MUST_HOLD(strstr(drawn, "->") != NULL);
+  MUST(cuGraphDestroy(graph));
 }
 
 // A launch of it is not captured: the executable graph has one value for all its launches.
@@ -593,6 +638,7 @@ int main(void) {
   check_value();
   check_update();
   check_refused();
+  check_drawn();
   check_launch_captured();
   check_races();
   MUST_BE(sim.findings(), 0);

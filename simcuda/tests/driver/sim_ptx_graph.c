@@ -149,15 +149,90 @@ static void check_update(void) {
   MUST_BE(cuGraphExecUpdate(exec, NULL, &info), INVALID_VALUE);
 }
 
-int main(void) {
-  start_races();
+// By cuGraphAddNode, and with a library's kernel, of which a node says what a client would.
+static void check_any_node(CUcontext context, const char *text) {
   USE_MEMORY;
-  const CUmodule module = module_of(PTX_HEADER PTX_FILL PTX_ADD);
+  USE_GRAPHS;
+  USE(cuLibraryLoadData, 12000, CUlibrary *, const void *, int *, void **, unsigned, int *, void **,
+      unsigned);
+  USE(cuLibraryGetKernel, 12000, CUkernel *, CUlibrary, const char *);
+  USE(cuLibraryUnload, 12000, CUlibrary);
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuGraphKernelNodeGetParams, 12000, CUgraphNode, struct node *);
+  USE(cuGraphKernelNodeSetParams, 12000, CUgraphNode, const struct node *);
+  USE(cuGraphExecKernelNodeSetParams, 12000, CUgraphExec, CUgraphNode, const struct node *);
+  typedef struct {  // CUgraphNodeParams, of a kernel
+    int type, reserved[3];
+    union {
+      struct node kernel;
+      long long all[29];
+    } of;
+    long long last;
+  } Node;
+  CUresult (*add_node)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, Node *);
+  CUresult (*set_node)(CUgraphNode, Node *);
+  *(void **)&add_node = find("cuGraphAddNode", 12020);
+  *(void **)&set_node = find("cuGraphNodeSetParams", 12020);
+  CUlibrary module;
+  CUkernel kernel;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode first, second;
+  CUcontext other;
+  struct node told;
+  unsigned value = 21, another = 22;
+  MUST(cuLibraryLoadData(&module, text, NULL, NULL, 0, NULL, NULL, 0));
+  MUST(cuLibraryGetKernel(&kernel, module, "fill"));
+  MUST(cuGraphCreate(&graph, 0));
+  Node by_function = {.of.kernel = node_of(fill, 1, ARGUMENTS(&x, &value))},
+       by_kernel = by_function;
+  by_kernel.of.kernel.function = NULL;
+  by_kernel.of.kernel.kernel = kernel;
+  by_kernel.of.kernel.context = context;
+  by_kernel.of.kernel.arguments = ARGUMENTS(&x, &another);
+  by_function.of.kernel.context = (CUcontext)5;  // which nobody looks at
+  MUST(add_node(&first, graph, NULL, 0, &by_function));
+  MUST(add_node(&second, graph, &first, 1, &by_kernel));
+  MUST(cuGraphKernelNodeGetParams(second, &told));
+  MUST_BE(told.function == NULL && told.kernel == kernel && told.context == context, 1);
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, LEGACY));
+  must_hold(0, 22);
+  MUST(cuGraphExecDestroy(exec));
+  another = 23;
+  MUST(set_node(second, &by_kernel));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, LEGACY));
+  must_hold(0, 23);
+  MUST(add_node(&second, graph, NULL, 0, &by_kernel));
+  MUST_BE(cuGraphExecKernelNodeSetParams(exec, second, &by_kernel.of.kernel), INVALID_VALUE);
+  MUST(cuGraphExecDestroy(exec));
+  // It goes to the context that is named.
+  MUST(cuCtxCreate(&other, 0, 0));
+  MUST(cuCtxSetCurrent(context));
+  by_kernel.of.kernel.context = other;
+  MUST(cuGraphKernelNodeSetParams(second, &by_kernel.of.kernel));
+  MUST(cuGraphKernelNodeGetParams(second, &told));
+  MUST_BE(told.context == other, 1);
+  MUST(cuGraphDestroy(graph));
+  MUST(cuCtxDestroy(other));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuLibraryUnload(module));
+}
+
+int main(void) {
+  const CUcontext context = start_races();
+  USE_MEMORY;
+  static const char text[] = PTX_HEADER PTX_FILL PTX_ADD;
+  const CUmodule module = module_of(text);
   fill = function_in(module, "fill");
   add = function_in(module, "add");
   MUST(cuMemAlloc(&x, SIZE));
   check_node();
   check_update();
+  if (is_since(12020)) check_any_node(context, text);
   MUST_BE(sim.races(), 0);
   MUST_BE(sim.findings(), 0);
   return 0;
