@@ -19,8 +19,7 @@ struct Place {
 // To fill a graph's own memory, the current context is not enough; to copy it, it is.
 NodeWorkPtr in_context(CUcontext handle, NodeWorkPtr work) {
   for (auto &access : work->accesses)
-    if (!handle && access.allocation && access.allocation->of_graph)
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (!handle && access.allocation->of_graph) throw Refused{CUDA_ERROR_INVALID_VALUE};
   return work;
 }
 

@@ -35,10 +35,9 @@ std::string memory_of(const kernel::Finding &finding) {
 
 // "simcuda:   as operation 3, on blocking stream ...".
 std::string line_of(const Operation &operation) {
-  std::string text = "simcuda:   as operation " + std::to_string(operation.id);
-  if (!operation.step) return text + '\n';
-  text += ", " + std::string(operation.step->call) + " on " + operation.step->line->name + '\n';
-  return text + where(*operation.step);
+  const Step &step = *operation.step;
+  return "simcuda:   as operation " + std::to_string(operation.id) + ", " + step.call + " on " +
+         step.line->name + '\n' + where(step);
 }
 
 void report(const std::string &text, const Operation &operation) {

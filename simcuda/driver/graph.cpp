@@ -107,10 +107,10 @@ bool Graph::has_memory_nodes() const {
   });
 }
 
+// No child graph has any.
 bool Graph::has_conditional_nodes() const {
-  return std::any_of(nodes.begin(), nodes.end(), [](auto &node) {
-    return node->work->conditional || (node->child && node->child->has_conditional_nodes());
-  });
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](auto &node) { return bool(node->work->conditional); });
 }
 
 bool Graph::holds(const Graph &other) const {

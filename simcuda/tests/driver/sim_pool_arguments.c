@@ -69,6 +69,57 @@ static void check_block_kept(void) {
   MUST(cuStreamDestroy(stream));
 }
 
+// However much a pool may have: the last whole piece is not beyond all numbers.
+static void check_no_limit(void) {
+  USE_POOLS;
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = SIZE_MAX};
+  CUmemoryPool pool;
+  CUdeviceptr data;
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&data, 64, pool, LEGACY));
+  MUST(cuMemFreeAsync(data, LEGACY));
+  MUST(cuMemPoolDestroy(pool));
+}
+
+// Memory of a managed pool is any device's; what is late does nothing to what was freed.
+static void check_managed_memory(void) {
+  USE_MEMORY;
+  USE_POOLS;
+  USE_STREAMS;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuCtxGetCurrent, 4000, CUcontext *);
+  USE(cuMemDiscardBatchAsync, 13000, CUdeviceptr *, size_t *, size_t, unsigned long long, CUstream);
+  const PoolProperties properties = {.type = MANAGED, .location_type = DEVICE};
+  CUmemoryPool pool;
+  CUstream streams[2];
+  CUcontext first, second;
+  CUdeviceptr data;
+  size_t size = 64;
+  unsigned char byte = 0;
+  MUST(cuMemPoolCreate(&pool, &properties));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamCreate(&streams[i], NON_BLOCKING));
+  MUST(cuMemAllocFromPoolAsync(&data, size, pool, streams[0]));
+  MUST(cuStreamSynchronize(streams[0]));
+  MUST(cuCtxGetCurrent(&first));
+  MUST(cuCtxCreate(&second, 0, 1));
+  MUST(cuMemsetD8Async(data, 7, size, LEGACY));
+  MUST(cuMemcpyDtoDAsync(data + 8, data, 8, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemcpyDtoH(&byte, data + 15, 1));
+  MUST_BE(byte, 7);
+  MUST(cuCtxDestroy(second));
+  MUST(cuCtxSetCurrent(first));
+  MUST(cuMemDiscardBatchAsync(&data, &size, 1, 0, streams[0]));
+  MUST(cuMemFreeAsync(data, streams[1]));
+  MUST(cuStreamSynchronize(streams[1]));
+  MUST(cuMemPoolTrimTo(pool, 0));
+  MUST(cuStreamSynchronize(streams[0]));
+  MUST(cuMemPoolDestroy(pool));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamDestroy(streams[i]));
+}
+
 static void check_managed(void) {
   USE_CAPTURE;
   USE_GRAPHS;
@@ -111,9 +162,27 @@ static void check_places(void) {
   Location first = {DEVICE, 0}, second = {DEVICE, 1}, nowhere = {INVALID_TYPE, 0}, host = {2, 0};
   const Access of_host = {host, READ_WRITE};
   const Access own = {first, READ_WRITE}, none_own = {first, 0}, other = {second, READ_WRITE};
+  // Of the host's memory there is one place, by several names; managed memory needs none.
+  Location numa = {3, 0}, other_numa = {3, 1}, unknown = {5, 0};
+  const PoolProperties of_numa = {.type = PINNED, .location_type = 3};
+  const PoolProperties of_other_numa = {.type = PINNED, .location_type = 3, .location_id = 1};
+  const PoolProperties shared_host = {.type = PINNED, .handles = 1, .location_type = 2};
+  const PoolProperties managed_nowhere = {.type = MANAGED};
   CUmemoryPool pool, managed, is = NULL, usual = NULL;
   int access = 7, value = 0;
   MUST_BE(cuMemPoolCreate(&pool, &win32), INVALID_VALUE);
+  MUST_BE(cuMemPoolCreate(&pool, &of_other_numa), INVALID_VALUE);
+  MUST_BE(cuMemPoolCreate(&pool, &shared_host), NOT_SUPPORTED);
+  MUST(cuMemPoolCreate(&pool, &of_numa));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuMemGetDefaultMemPool(&is, &numa, PINNED));
+  MUST_BE(cuMemGetDefaultMemPool(&is, &other_numa, PINNED), INVALID_VALUE);
+  MUST_BE(cuMemGetDefaultMemPool(&is, &nowhere, PINNED), INVALID_VALUE);
+  MUST_BE(cuMemGetDefaultMemPool(&is, &unknown, PINNED), NOT_SUPPORTED);
+  MUST(cuMemGetDefaultMemPool(&is, &nowhere, MANAGED));
+  MUST(cuMemPoolCreate(&managed, &managed_nowhere));
+  MUST(cuMemPoolSetAccess(managed, &of_host, 1));  // which it has
+  MUST(cuMemPoolDestroy(managed));
   MUST(cuMemPoolCreate(&pool, &properties));
   MUST(cuMemPoolCreate(&managed, &managed_properties));
   // The pool's own device always has access.
@@ -174,7 +243,9 @@ int main(void) {
   start();
   check_limit();
   check_block_kept();
+  check_no_limit();
   check_managed();
+  check_managed_memory();
   check_places();
   check_several_streams();
   return 0;
