@@ -74,9 +74,8 @@ class HandleSpace {
   std::uintptr_t take();
   void give_back(std::uintptr_t handle);
   bool has_given(std::uintptr_t handle) const { return handle >= begin_ && handle < next_; }
-  bool is_live(std::uintptr_t handle) const {
-    return has_given(handle) && live_[(handle - begin_) / handle_stride];
-  }
+  // Of one that was given.
+  bool is_live(std::uintptr_t handle) const { return live_[(handle - begin_) / handle_stride]; }
 
  private:
   static constexpr std::size_t handle_stride = 64;

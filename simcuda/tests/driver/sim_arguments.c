@@ -72,6 +72,10 @@ static void check_limits(void) {
     MUST(cuCtxGetLimit(&limit, (int)i));
     MUST_BE(limit, limits[i].then);
   }
+  enum { L2_FETCH = 5 };
+  MUST(cuCtxSetLimit(L2_FETCH, 64));  // up to 128 bytes
+  MUST(cuCtxGetLimit(&limit, L2_FETCH));
+  MUST_BE(limit, 64);
   MUST_BE(cuCtxSetLimit(-1, 1), INVALID_VALUE);
   MUST_BE(cuCtxSetLimit(10, 1), INVALID_VALUE);
   MUST_BE(cuCtxGetLimit(&limit, -1), INVALID_VALUE);
@@ -112,6 +116,17 @@ static void check_attributes(void) {
   MUST_BE(sync, 1);
   MUST(cuPointerGetAttribute(&rdma, RDMA, data));
   MUST_BE(rdma, 1);
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemFreeHost, 2000, void *);
+  int of_nobody[] = {RDMA};
+  void *host, *places[] = {&rdma};
+  MUST(cuMemHostAlloc(&host, 64, 0));
+  MUST(cuPointerGetAttribute(&rdma, RDMA, address_of(host)));
+  MUST_BE(rdma, 0);
+  rdma = 7;
+  MUST(cuPointerGetAttributes(1, of_nobody, places, address_of(&rdma)));
+  MUST_BE(rdma, 0);
+  MUST(cuMemFreeHost(host));
   MUST(cuPointerGetAttribute(&access, ACCESS, data));
   MUST_BE(access, 3);
   MUST(cuPointerGetAttribute(&size, MAPPING_SIZE, data));
@@ -181,8 +196,63 @@ static void check_pools(void) {
   MUST(cuDeviceSetMemPool(0, pool));
 }
 
+// A context by its handle, and once it is destroyed; and one whose copies all wait.
+static void check_contexts(CUcontext primary) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuCtxGetApiVersion, 3020, CUcontext, unsigned *);
+  USE_SIM(uint64_t, simcuda_pending, void);
+  enum { COPIES_WAIT = 0x80 };
+  CUcontext other;
+  CUdeviceptr data;
+  unsigned version = 0, of_current = 0;
+  MUST(cuCtxGetApiVersion(NULL, &of_current));
+  for (int waits = 0; waits < 2; ++waits) {
+    MUST(cuCtxCreate(&other, waits ? COPIES_WAIT : 0, 0));
+    MUST(cuCtxGetApiVersion(other, &version));
+    MUST_BE(version, of_current);
+    MUST(cuMemAlloc(&data, 64));
+    MUST(
+        cuMemcpyHtoD(data, &version, sizeof version));  // of pageable memory, which is copied first
+    MUST_BE(simcuda_pending(), waits ? 0 : 1);
+    MUST(cuCtxDestroy(other));
+    MUST(cuCtxSetCurrent(primary));
+    MUST_BE(cuCtxGetApiVersion(other, &version), INVALID_CONTEXT);
+    MUST_BE(cuCtxDestroy(other), INVALID_CONTEXT);
+  }
+  MUST_BE(cuCtxGetApiVersion((CUcontext)5, &version), INVALID_CONTEXT);
+}
+
+// Managed memory at a place that there is not, and attached to stream 0 of either kind.
+static void check_managed(void) {
+  USE_MEMORY;
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  typedef struct {
+    int type, id;
+  } Place;
+  CUresult (*prefetch)(CUdeviceptr, size_t, Place, unsigned, CUstream);
+  CUresult (*attach)(CUstream, CUdeviceptr, size_t, unsigned);
+  *(void **)&prefetch = find("cuMemPrefetchAsync", 12020);
+  enum { NOWHERE = 0, HOST_PLACE = 2, UNKNOWN = 5, SINGLE = 4, PER_THREAD_FLAVOUR = 2 };
+  CUdeviceptr data;
+  MUST(cuMemAllocManaged(&data, 64, 1));
+  MUST_BE(prefetch(data, 64, (Place){NOWHERE, 0}, 0, LEGACY), INVALID_VALUE);
+  MUST_BE(prefetch(data, 64, (Place){UNKNOWN, 0}, 0, LEGACY), INVALID_VALUE);
+  MUST_BE(prefetch(data, 64, (Place){HOST_PLACE, 0}, 1, LEGACY), INVALID_VALUE);
+  MUST(prefetch(data, 64, (Place){HOST_PLACE, 0}, 0, LEGACY));
+  // By the per-thread flavour of the call, stream 0 is the thread's own.
+  MUST(
+      get_proc_address("cuStreamAttachMemAsync", (void **)&attach, 7000, PER_THREAD_FLAVOUR, NULL));
+  MUST(attach(NULL, data, 0, SINGLE));
+  MUST(cuMemFree(data));
+}
+
 int main(void) {
-  start();
+  check_contexts(start());
+  check_managed();
   check_arrays();
   check_limits();
   check_attributes();

@@ -159,8 +159,34 @@ static void check_into_graph(void) {
   MUST(cuMemFree(data));
 }
 
+// The legacy stream of another context waits for no stream that is captured, and may be used.
+static void check_other_context(CUcontext context) {
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  CUcontext other;
+  CUstream stream;
+  CUdeviceptr here, there;
+  CUgraph graph = NULL;
+  MUST(cuMemAlloc(&here, SIZE));
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuCtxCreate(&other, 0, 0));
+  MUST(cuMemAlloc(&there, SIZE));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuMemsetD8Async(there, 1, SIZE, LEGACY));
+  MUST(cuCtxSetCurrent(context));
+  MUST_BE(cuMemsetD8Async(here, 1, SIZE, LEGACY), CAPTURE_IMPLICIT);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamDestroy(stream));
+  MUST(cuMemFree(here));
+  MUST(cuCtxDestroy(other));
+  MUST(cuCtxSetCurrent(context));
+}
+
 int main(void) {
-  start();
+  check_other_context(start());
   check_invalidated();
   check_joined_goes();
   check_waited_twice();

@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The nth call of a name fails as asked, from the environment or by a call, and does nothing.
-#include "driver_test.h"
+#include "apart.h"
+
+// What was to fail, and was not called as often, is told at the end, if the environment asked for
+// it.
+static void leave_faults(void) {
+  setenv("SIMCUDA_FAIL", "cuEventRecord:2:999", 1);
+  start();
+  USE_SIM(void, simcuda_fail, const char *, uint64_t, int32_t);
+  simcuda_fail("cuMemAlloc", 1, 2);
+}
 
 int main(void) {
+  run_apart(leave_faults);
+  must_say("cuEventRecord was to fail in its call 2, and was called 0 times");
+  MUST_HOLD(strstr(said, "cuMemAlloc") == NULL);
   setenv("SIMCUDA_FAIL", "cuEventRecord:2:999,cuMemAlloc:1:2,cuInit:1:999", 1);
   open_driver();
   USE(cuInit, 2000, unsigned);

@@ -270,6 +270,11 @@ static void check_user_objects(void) {
   MUST(cuUserObjectCreate(&object, NULL, destroyed, 0x80000000u, NO_SYNC));
   MUST(cuUserObjectCreate(&object, NULL, destroyed, 2, NO_SYNC));
   MUST(cuUserObjectCreate(&other, NULL, destroyed, 1, NO_SYNC));
+  USE(cuUserObjectRetain, 11030, CUuserObject, unsigned);
+  CUuserObject none;
+  MUST_BE(cuUserObjectCreate(&none, NULL, NULL, 1, NO_SYNC), INVALID_VALUE);
+  MUST_BE(cuUserObjectRetain(other, 0x80000000u), INVALID_VALUE);
+  MUST_BE(cuUserObjectRetain(other, 0), INVALID_VALUE);
   MUST(cuGraphRetainUserObject(graph, object, 2, MOVE));
   MUST_BE(cuGraphReleaseUserObject(graph, other, 1), INVALID_VALUE);
   MUST_BE(cuGraphReleaseUserObject(graph, object, 3), INVALID_VALUE);
@@ -313,6 +318,53 @@ static void check_empty_child(void) {
   MUST(cuGraphExecDestroy(exec));
   MUST(cuGraphDestroy(child));
   MUST(cuGraphDestroy(graph));
+}
+
+// What is captured of a launch has the nodes of graphs inside as its own, and one that ends each.
+static void check_captured_launch(void) {
+  USE_CAPTURE;
+  USE_GRAPHS;
+  USE_NODES;
+  USE(cuGraphNodeGetType, 10000, CUgraphNode, int *);
+  USE(cuGraphChildGraphNodeGetGraph, 10000, CUgraphNode, CUgraph *);
+  const HostNode first_call = {take_turn, &turns[0]}, last_call = {take_turn, &turns[1]};
+  CUgraph graph, child, captured = NULL, inside;
+  CUgraphExec exec;
+  CUgraphNode node, nodes[4];
+  CUstream stream;
+  size_t count = 4;
+  int type = 0, of_host = 0, empty = 0;
+  enum { HOST_TYPE = 3 };
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&child, 0));
+  MUST(cuGraphAddHostNode(&node, child, NULL, 0, &first_call));
+  MUST(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+  MUST(cuGraphAddHostNode(&node, graph, &node, 1, &last_call));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamEndCapture(stream, &captured));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphGetNodes(captured, &node, &(size_t){1}));
+  MUST(cuGraphChildGraphNodeGetGraph(node, &inside));
+  MUST(cuGraphGetNodes(inside, nodes, &count));
+  MUST_BE(count, 3);
+  for (size_t i = 0; i < count; ++i) {
+    MUST(cuGraphNodeGetType(nodes[i], &type));
+    of_host += type == HOST_TYPE, empty += type == EMPTY;
+  }
+  MUST_BE(of_host == 2 && empty == 1, 1);
+  turn = 0;
+  MUST(cuGraphInstantiateWithFlags(&exec, captured, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(turns[0] == 1 && turns[1] == 2, 1);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(captured));
+  MUST(cuGraphDestroy(child));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuStreamDestroy(stream));
 }
 
 // An event that was never recorded is waited for by nobody.
@@ -461,6 +513,33 @@ static void check_nodes_refused(void) {
   MUST(cuGraphAddNode(&node, graph, NULL, 0, &child));
   child.of.child.graph = graph;
   MUST_BE(cuGraphAddNode(&node, inner, NULL, 0, &child), INVALID_VALUE);
+  // What has no parameters is not changed, nor is a child by its node.
+  USE(cuGraphNodeSetParams, 12020, CUgraphNode, Node *);
+  CUgraph plain;
+  CUgraphNode empty;
+  Node of_child = {.type = CHILD, .of.child = {inner, COPIED}}, of_empty = {.type = EMPTY};
+  MUST(cuGraphCreate(&plain, 0));
+  MUST(cuGraphAddNode(&empty, graph, NULL, 0, &of_empty));
+  MUST_BE(cuGraphNodeSetParams(empty, &of_empty), NOT_SUPPORTED);
+  of_child.of.child.graph = plain;
+  MUST_BE(cuGraphNodeSetParams(node, &of_child), NOT_SUPPORTED);
+  // Nor is a child's copy moved.
+  USE(cuGraphChildGraphNodeGetGraph, 10000, CUgraphNode, CUgraph *);
+  CUgraph outer, copied, deeper;
+  MUST(cuGraphCreate(&outer, 0));
+  MUST(cuGraphCreate(&deeper, 0));
+  child.of.child = (__typeof__(child.of.child)){deeper, COPIED};
+  MUST(cuGraphAddNode(&node, outer, NULL, 0, &child));
+  MUST(cuGraphChildGraphNodeGetGraph(node, &copied));
+  child.of.child = (__typeof__(child.of.child)){copied, MOVED};
+  MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &child), INVALID_VALUE);
+  // However far inside of it the other one is, and whatever else is there.
+  child.of.child.graph = deeper;
+  MUST(cuGraphAddNode(&node, inner, NULL, 0, &child));
+  child.of.child.graph = outer;
+  MUST(cuGraphAddNode(&node, deeper, NULL, 0, &child));
+  child.of.child.graph = graph;
+  MUST_BE(cuGraphAddNode(&node, outer, NULL, 0, &child), INVALID_VALUE);
   child.of.child.ownership = COPIED;
   MUST(cuGraphAddNode(&node, inner, NULL, 0, &child));  // a copy of what is there so far
   MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -476,6 +555,7 @@ static void check_memory_refused(void) {
   USE_MEMORY;
   USE_NODES;
   USE(cuGraphMemAllocNodeGetParams, 11040, CUgraphNode, Allocation *);
+  USE(cuMemFreeHost, 2000, void *);
   enum { PINNED = 1, MANAGED = 2, NOWHERE = 0, DEVICE = 1, HOST = 2, NUMA = 3, UNKNOWN = 5 };
   static const struct {
     int type, handles, place, id;
@@ -508,6 +588,7 @@ static void check_memory_refused(void) {
       MUST(cuGraphLaunch(exec, LEGACY));
       MUST(cuMemcpyDtoH(&byte, wanted.address + 63, 1));
       MUST_BE(byte, 7);
+      MUST_BE(cuMemFreeHost((void *)(uintptr_t)wanted.address), INVALID_VALUE);
       MUST_BE(cuMemFree(wanted.address), SUCCESS);
       MUST(cuGraphExecDestroy(exec));
     }
@@ -548,6 +629,7 @@ int main(void) {
   check_unrecorded();
   check_user_objects();
   check_empty_child();
+  check_captured_launch();
   check_queries();
   check_instantiation();
   check_captured();

@@ -69,6 +69,38 @@ int main(void) {
   MUST_BE(cuMemFreeAsync(data, stream), CAPTURE_INVALIDATED);
   MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   MUST_BE(cuMemFree(data), INVALID_VALUE);  // it went with the graph
+
+  // A graph that frees it and goes before it was launched leaves that to another one.
+  USE(cuGraphAddMemFreeNode, 11040, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      CUdeviceptr);
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuMemAllocAsync(&data, SIZE, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  for (int i = 0; i < 2; ++i) {
+    MUST(cuGraphCreate(&other, 0));
+    MUST(cuGraphAddMemFreeNode(&node, other, NULL, 0, data));
+    MUST(cuGraphDestroy(other));
+  }
+  // The device keeps what a launch has yet to use, whoever asks for it.
+  USE(cuDeviceGraphMemTrim, 11040, CUdevice);
+  USE(cuDeviceGetGraphMemAttribute, 11040, CUdevice, int, void *);
+  enum { USED_NOW = 0 };
+  uint64_t used = 0, left = 7;
+  MUST(cuDeviceGraphMemTrim(0));
+  MUST(cuMemsetD8Async(target, 0, SIZE, stream));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST(cuDeviceGetGraphMemAttribute(0, USED_NOW, &used));
+  MUST(cuDeviceGraphMemTrim(0));
+  MUST(cuDeviceGetGraphMemAttribute(0, USED_NOW, &left));
+  MUST_HOLD(used == SIZE && left == used);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuDeviceGraphMemTrim(0));
+  MUST(cuDeviceGetGraphMemAttribute(0, USED_NOW, &left));
+  MUST_BE(left, 0);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
   MUST(cuStreamDestroy(stream));
   MUST(cuMemFree(target));
   return 0;

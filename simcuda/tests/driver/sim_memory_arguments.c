@@ -35,6 +35,16 @@ static void check_host_memory(void) {
   MUST(cuMemHostAlloc(&host, SIZE, WRITE_COMBINED));
   MUST(cuMemHostGetDevicePointer(&alias, host, 0));
   MUST_BE(alias != address_of(host), 1);
+  // Each address leads to the other one.
+  USE(cuPointerGetAttribute, 4000, void *, int, CUdeviceptr);
+  for (int by_alias = 0; by_alias < 2; ++by_alias) {
+    uint64_t there = 0;
+    const CUdeviceptr at = by_alias ? alias : address_of(host);
+    MUST(cuPointerGetAttribute(&there, DEVICE_POINTER, at + 5));
+    MUST_BE(there, alias + 5);
+    MUST(cuPointerGetAttribute(&there, HOST_POINTER, at + 5));
+    MUST_BE(there, address_of(host) + 5);
+  }
   MUST_BE(cuMemFreeHost((void *)(uintptr_t)alias), INVALID_VALUE);
   MUST(cuMemFreeHost(host));
   // Neither of the two is memory of anybody's from here on.

@@ -379,6 +379,13 @@ static void find_much(void) {
       MUST_BE(sim.findings(), found += PLACES);
     }
   }
+  // A call is told of no more, either.
+  USE_STREAMS;
+  CUstream stream;
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuStreamDestroy(stream));
+  MUST_BE(cuStreamQuery(stream), INVALID_HANDLE);
+  MUST_BE(sim.findings(), found + 1);
   sim.reset();
 }
 

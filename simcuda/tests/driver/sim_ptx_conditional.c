@@ -368,10 +368,9 @@ static void check_refused(void) {
   MUST_BE(cuGraphAddNode(&last, graph, NULL, 0, &choice), INVALID_VALUE);
   exec = exec_of(graph);
   MUST(cuGraphDestroyNode(node));
-  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
-  MUST(cuGraphExecDestroy(exec));
-  exec = NULL;
+  MUST_BE(cuGraphInstantiateWithFlags(&(CUgraphExec){NULL}, graph, 0), INVALID_VALUE);
   MUST(cuGraphAddNode(&node, graph, NULL, 0, &choice));
+  MUST(cuGraphExecDestroy(exec));
 
   // A kernel of another context, and one of nobody's, are not inside.
   const CUgraph body = *choice.bodies;
@@ -540,6 +539,32 @@ static void loop_for_ever(void) {
   MUST_BE(cuGraphLaunch(exec, stream), TIMEOUT);
 }
 
+// Whatever is looked for, and however long it may take.
+static void loop_without_races(void) {
+  setenv("SIMCUDA_RACES", "off", 1);
+  setenv("SIMCUDA_KERNEL_LIMIT", "0", 1);
+  begin();
+  check_loops();
+  check_value();
+  MUST_BE(sim.findings(), 0);
+}
+
+// The kernel inside is what has run for too long, and the node is not told of, too.
+static void stop_inside(void) {
+  setenv("SIMCUDA_KERNEL_LIMIT", "1", 1);
+  begin();
+  USE_GRAPHS;
+  USE(cuCtxSynchronize, 2000, void);
+  const CUfunction spin = function_in(
+      module_of(PTX_HEADER ".visible .entry spin()\n{\nAGAIN:\n  bra AGAIN;\n}\n"), "spin");
+  CUgraph graph = new_graph();
+  CUgraph body = *choice_in(graph, handle_of(graph, 1, ASSIGN_DEFAULT), WHILE, 1, NULL, 0, NULL);
+  kernel_node(body, spin, NULL, NULL, 0);
+  MUST(cuGraphLaunch(exec_of(graph), stream));
+  MUST_BE(cuCtxSynchronize(), TIMEOUT);
+  MUST_BE(sim.findings(), 1);
+}
+
 // What a body's kernel does wrong ends the body; nothing of it runs after that.
 static void fault_inside(void) {
   begin();
@@ -622,6 +647,9 @@ int main(void) {
   must_say("simcuda: fault: A conditional node has run a body of a while");
   must_say("1 seconds, which is what SIMCUDA_KERNEL_LIMIT allows");
   must_say("cuGraphLaunch on non-blocking stream");
+  run_apart(loop_without_races);
+  run_apart(stop_inside);
+  must_say("Kernel spin: it was stopped");
   run_apart(fault_inside);
   must_say("simcuda: fault: Kernel count: thread (0, 0, 0) of block (0, 0, 0)");
   run_apart(set_no_handle);

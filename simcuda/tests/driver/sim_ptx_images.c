@@ -145,6 +145,11 @@ static void check_fat(void) {
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->unpacked_size = 30;
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  // It may end after a copy or after literals, but that is no PTX yet.
+  entry->unpacked_size = 40;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_PTX);
+  entry->unpacked_size = 1;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_PTX);
   entry->unpacked_size = 41;  // the next literals alone are more
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->unpacked_size = (uint64_t)1 << 40;
@@ -429,6 +434,8 @@ static void check_machine_code(void) {
   const struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
   MUST(cuModuleLoadData(&module, &wrapper));
   must_run(module, "known");
+  add_entry(2, 90, fat.bytes + 16, 80);  // what is no ELF
+  MUST(cuModuleLoadData(&module, &fat));
   fat.header.size -= 8;  // cut off
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
 
@@ -449,6 +456,26 @@ static void check_machine_code(void) {
   WITHOUT(code.header.e_shnum = 0);
 }
 
+// What stands in for a kernel of PTX has the same arguments at the same places.
+static void check_arguments(void) {
+  USE_KERNELS;
+  FIND_SIM(simcuda_stand_in);
+  static const char aligned[] =
+      PTX_HEADER ".visible .entry known(.param .u32 a, .param .align 16 .b8 b[8])\n{\n  ret;\n}\n";
+  static const char smaller[] =
+      PTX_HEADER ".visible .entry known(.param .u64 a, .param .u16 b)\n{\n  ret;\n}\n";
+  static const char more[] = PTX_HEADER
+      ".visible .entry known(.param .u64 a, .param .u32 b, .param .u32 c)\n{\n  ret;\n}\n";
+  static const char same[] =
+      PTX_HEADER ".visible .entry known(.param .u64 a, .param .u32 b)\n{\n  ret;\n}\n";
+  CUmodule module;
+  MUST_BE(cuModuleLoadData(&module, aligned), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, smaller), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, more), INVALID_IMAGE);
+  MUST(cuModuleLoadData(&module, same));
+  must_run(module, "known");
+}
+
 int main(void) {
   start_races();
   check_fat();
@@ -459,5 +486,6 @@ int main(void) {
   check_files();
   check_linker();
   check_machine_code();
+  check_arguments();
   return 0;
 }

@@ -3,7 +3,7 @@
 // right numbers; what does not fit is refused; two contexts have variables of their own.
 #include "race_ptx.h"
 
-enum { COUNT = 256, SIZE = COUNT * 4, TOO_LARGE = 720, INVALID_IMAGE = 200 };
+enum { COUNT = 256, SIZE = COUNT * 4, TOO_LARGE = 720, INVALID_IMAGE = 200, COOPERATIVE = 2 };
 
 static const char text[] = PTX_HEADER
     ".global .u32 total = 5;\n"
@@ -23,6 +23,26 @@ static const char text[] = PTX_HEADER
     ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
     ".extern .func free(.param .b64 p);\n"
     ".global .align 1 .b8 format[] = {37, 117, 10, 0};\n"
+    ".visible .entry idle()\n{\n  ret;\n}\n"
+    // A variable that holds a function, which the kernel calls by it.
+    ".func seven(.param .u64 to)\n"
+    "{\n"
+    "  .reg .b64 %p;\n"
+    "  ld.param.u64 %p, [to];\n"
+    "  st.u32 [%p], 7;\n"
+    "  ret;\n"
+    "}\n"
+    ".global .u64 chosen = seven;\n"
+    ".visible .entry call_chosen(.param .u64 to)\n"
+    "{\n"
+    "  .reg .b64 %p, %f; .param .b64 a;\n"
+    "  ld.param.u64 %p, [to];\n"
+    "  ld.global.u64 %f, [chosen];\n"
+    "  st.param.b64 [a], %p;\n"
+    "  P: .callprototype _ (.param .b64 _);\n"
+    "  call %f, (a), P;\n"
+    "  ret;\n"
+    "}\n"
     // Takes memory, writes its index there and prints it from there.
     ".visible .entry say()\n"
     "{\n"
@@ -124,6 +144,24 @@ static void check_numbers(CUmodule module) {
   USE(cuLaunchCooperativeKernel, 9000, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
       unsigned, unsigned, CUstream, void **);
   MUST_BE(cuLaunchCooperativeKernel(fill, 100000, 1, 1, 1, 1, 1, 0, stream, arguments), TOO_LARGE);
+  // Or by an attribute, which may also say that it is not.
+  typedef struct {  // CUlaunchAttribute
+    int id, pad, value, rest[15];
+  } Attribute;
+  Attribute cooperative = {COOPERATIVE, 0, 1, {0}};
+  const struct {  // CUlaunchConfig
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    Attribute *attributes;
+    unsigned count;
+  } config = {{100000, 1, 1}, {1, 1, 1}, 0, stream, &cooperative, 1};
+  USE(cuLaunchKernelEx, 11060, const void *, CUfunction, void **, void **);
+  MUST_BE(cuLaunchKernelEx(&config, function_in(module, "grow"), NULL, NULL), TOO_LARGE);
+  cooperative.value = 0;
+  MUST(cuLaunchKernelEx(&config, function_in(module, "idle"), NULL, NULL));
+  MUST(launch(function_in(module, "call_chosen"), 1, 1, stream, ARGUMENTS(&to)));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(read_word(to), 7);
   MUST(cuLaunchCooperativeKernel(fill, 2, 1, 1, COUNT / 2, 1, 1, 0, stream, arguments));
   MUST(cuStreamSynchronize(stream));
   MUST_BE(read_word(to + SIZE - 4), 1);
@@ -145,7 +183,9 @@ static void check_variables(CUmodule module, CUcontext context) {
   MUST(cuModuleGetGlobal(&factor, NULL, module, "factor"));
   MUST(cuModuleGetGlobal(NULL, &size, module, "pointer"));
   MUST_BE(size, 8);
+  USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);
   MUST_BE(cuMemFree(total), INVALID_VALUE);
+  MUST_BE(cuMemFreeAsync(total, LEGACY), INVALID_VALUE);
   MUST_BE(read_word(total), 5);
   CUfunction grow = function_in(module, "grow");
   MUST(launch(grow, 1, 2, LEGACY, NULL));

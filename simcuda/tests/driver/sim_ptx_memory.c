@@ -213,6 +213,24 @@ static void use_all_kinds(void) {
   MUST(launch(function_in(module, "looks"), 1, 1, LEGACY, ARGUMENTS(&managed)));
   finish_all();
   MUST_BE(sim.races(), 0);
+  // A race in memory that is nobody's: a graph reads it when it is launched.
+  USE_CAPTURE;
+  USE_GRAPHS;
+  USE(cuMemcpyHtoDAsync, 3020, CUdeviceptr, const void *, size_t, CUstream);
+  USE(cuMemcpyDtoHAsync, 3020, void *, CUdeviceptr, size_t, CUstream);
+  CUstream streams[2];
+  CUgraph graph = NULL;
+  CUgraphExec exec;
+  for (int i = 0; i < 2; ++i) MUST(cuStreamCreate(&streams[i], NON_BLOCKING));
+  MUST(cuStreamBeginCapture(streams[0], RELAXED));
+  MUST(cuMemcpyHtoDAsync(device, pageable, SIZE, streams[0]));
+  MUST(cuStreamEndCapture(streams[0], &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, streams[0]));
+  MUST(cuMemcpyDtoHAsync(pageable, managed, 64, streams[1]));
+  finish_all();
+  MUST_BE(sim.races(), 1);
+  sim.reset();
 }
 
 // The whole of the one file in a folder.
@@ -242,9 +260,16 @@ static void check_written(void) {
   run_apart(use_all_kinds);
   unsetenv("SIMCUDA_TRACE_DIR");
   read_written(folder);
-  static const char *const parts[] = {
-      "\"reads\"",  "\"writes\"",     "\"updates\"",          "\"device\"",         "\"managed\"",
-      "\"legacy\"", "first in count", "\"page-locked host\"", "\"registered host\""};
+  static const char *const parts[] = {"\"reads\"",
+                                      "\"writes\"",
+                                      "\"updates\"",
+                                      "of pageable host memory",
+                                      "\"device\"",
+                                      "\"managed\"",
+                                      "\"legacy\"",
+                                      "first in count",
+                                      "\"page-locked host\"",
+                                      "\"registered host\""};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) must_be_written(parts[i]);
 }
 

@@ -79,6 +79,15 @@ static void ask_rightly(void) {
     finish_all();
     MUST_BE(asked.first, 7);
   }
+  // The host's memory, which it may have written itself.
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  unsigned char *host;
+  MUST(cuMemHostAlloc((void **)&host, SIZE, 0));
+  *host = 9;
+  asked.address = (uintptr_t)host;
+  MUST(launch(halt, 1, 1, LEGACY, NULL));
+  finish_all();
+  MUST_BE(asked.first, 9);
   asked.size = 0;  // nothing, anywhere
   asked.address = 5;
   MUST(launch(halt, 1, 1, LEGACY, NULL));

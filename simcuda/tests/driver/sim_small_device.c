@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // On a device with little memory, memory runs out as it would on a large one. Memory that pools
 // hold unused goes to allocations that need it, and counts stay exact.
-#include "driver_test.h"
+#include "ptx.h"
 
 enum { MIB = 1 << 20 };
 
@@ -33,6 +33,13 @@ int main(void) {
   MUST_BE(cuMemAllocAsync(&large, 1, LEGACY), OUT_OF_MEMORY);
   MUST(cuMemFree(data));
   MUST(cuMemFree(other));
+  MUST_BE(free_memory(), 16 * MIB);
+
+  // There is no room for this variable, however little else there is.
+  USE(cuModuleLoadData, 2000, CUmodule *, const void *);
+  CUmodule module;
+  MUST_BE(cuModuleLoadData(&module, PTX_HEADER ".global .b8 much[33554432];\n"), OUT_OF_MEMORY);
+  MUST(cuModuleLoadData(&module, PTX_HEADER ".global .b8 little[1024];\n"));
   MUST_BE(free_memory(), 16 * MIB);
 
   // A pool that keeps all memory returns it if others need it.

@@ -104,5 +104,15 @@ int main(int argc, char **argv) {
   MUST_BE(cuEventQuery(event), INVALID_HANDLE);
   MUST_BE(cuEventDestroy(event), INVALID_HANDLE);
   MUST_BE(simcuda_findings(), 6);
+  // One that went with its context is destroyed, too.
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  CUcontext own;
+  MUST(cuCtxCreate(&own, 0, 0));
+  MUST(cuStreamCreate(&second, 0));
+  MUST(cuCtxDestroy(own));
+  MUST_BE(cuStreamQuery(second), CONTEXT_IS_DESTROYED);
+  MUST_BE(cuStreamDestroy(second), CONTEXT_IS_DESTROYED);
+  MUST_BE(simcuda_findings(), 8);
   return 0;
 }

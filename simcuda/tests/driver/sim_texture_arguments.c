@@ -30,6 +30,20 @@ static const char text[] =
                     PTX_READ("of_levels",
                              "tex.level.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%t, {%x, %y}], %l");
 
+static const char of_both[] = PTX_HEADER
+    ".visible .entry of_both(.param .u64 first, .param .u64 last, .param .u64 out)\n"
+    "{\n"
+    "  .reg .b64 %t, %p; .reg .f32 %x, %r<8>;\n"
+    "  ld.param.u64 %p, [out];\n"
+    "  mov.f32 %x, 0f3f800000;\n"
+    "  ld.param.u64 %t, [first];\n"
+    "  tex.a2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%t, {0, %x, %x, %x}];\n"
+    "  ld.param.u64 %t, [last];\n"
+    "  tex.a2d.v4.f32.f32 {%r4, %r5, %r6, %r7}, [%t, {0, %x, %x, %x}];\n"
+    "  st.global.v2.f32 [%p], {%r0, %r4};\n"
+    "  ret;\n"
+    "}\n";
+
 static CUmodule module;
 static CUdeviceptr out, memory;
 static const Sampling plain = {.modes = {CLAMP, CLAMP, CLAMP}};
@@ -171,7 +185,7 @@ static void check_cubes(void) {
   static const At faces[FACES] = {{1, 0, 0, 0, 0},  {-1, 0, 0, 0, 0}, {0, 1, 0, 0, 0},
                                   {0, -1, 0, 0, 0}, {0, 0, 1, 0, 0},  {0, 0, -1, 0, 0}};
   for (int seamless = 0; seamless < 2; ++seamless) {
-    sampling.flags = seamless ? SEAMLESS : 0;
+    sampling.flags = seamless ? SEAMLESS | NORMALIZED : 0;
     const CUtexObject texture = texture_of(resource, sampling, NULL);
     for (int i = 0; i < FACES; ++i) MUST_HOLD(real_at("of_cube", texture, faces[i]) == (float)i);
     MUST(cuTexObjectDestroy(texture));
@@ -349,6 +363,58 @@ static void check_border(void) {
   MUST(cuArrayDestroy(array));
 }
 
+// One array by two textures, in one kernel.
+static void check_two_of_one(void) {
+  USE_TEXTURES;
+  USE_MEMORY;
+  const CUarray array = numbered((Array3DDescriptor){WIDTH, ROWS, LAYERS, FLOAT32, 1, LAYERED});
+  const Resource resource = {.type = OF_ARRAY, .of.array = array};
+  const ResourceView view = {0, WIDTH, ROWS, LAYERS, .first_layer = 2, .last_layer = 2};
+  CUtexObject first = texture_of(resource, plain, NULL), last = texture_of(resource, plain, &view);
+  float found[2] = {7, 7};
+  MUST(launch(function_in(module_of(of_both), "of_both"), 1, 1, NULL,
+              ARGUMENTS(&first, &last, &out)));
+  MUST(cuMemcpyDtoH(found, out, sizeof found));
+  MUST_HOLD(found[0] == 0 && found[1] == 2);
+  MUST(cuTexObjectDestroy(first));
+  MUST(cuTexObjectDestroy(last));
+  MUST(cuArrayDestroy(array));
+}
+
+// Arrays go with their context, those with levels, too, and nobody else's.
+static void check_context_ends(CUcontext primary) {
+  USE_TEXTURES;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuMipmappedArrayCreate, 5000, CUmipmappedArray *, const Array3DDescriptor *, unsigned);
+  USE(cuMipmappedArrayGetLevel, 5000, CUarray *, CUmipmappedArray, unsigned);
+  USE(cuMipmappedArrayDestroy, 5000, CUmipmappedArray);
+  USE_SIM(uint64_t, simcuda_objects, const char *);
+  const Array3DDescriptor descriptor = {WIDTH, ROWS, 0, FLOAT32, 1, 0};
+  CUcontext other;
+  CUmipmappedArray own, foreign;
+  CUarray level, of_foreign, array;
+  ArrayDescriptor said;
+  MUST(cuMipmappedArrayCreate(&own, &descriptor, 2));
+  MUST(cuMipmappedArrayGetLevel(&level, own, 1));
+  MUST(cuCtxCreate(&other, 0, 0));
+  MUST(cuMipmappedArrayCreate(&foreign, &descriptor, 2));
+  MUST(cuMipmappedArrayGetLevel(&of_foreign, foreign, 1));
+  MUST(cuArray3DCreate(&array, &descriptor));
+  MUST_BE(simcuda_objects("CUmipmappedArray"), 2);
+  MUST_BE(simcuda_objects("CUarray"), 1);
+  MUST(cuCtxDestroy(other));
+  MUST(cuCtxSetCurrent(primary));
+  MUST_BE(simcuda_objects("CUmipmappedArray"), 1);
+  MUST_BE(simcuda_objects("CUarray"), 0);
+  MUST_HOLD(cuArrayGetDescriptor(&said, of_foreign) != SUCCESS);
+  MUST_HOLD(cuMipmappedArrayDestroy(foreign) != SUCCESS);
+  MUST(cuArrayGetDescriptor(&said, level));
+  MUST_BE(said.width, WIDTH / 2);
+  MUST(cuMipmappedArrayDestroy(own));
+}
+
 // A launch that waits keeps what was there: then it all goes at once, however much it is.
 static void check_many_destroyed(void) {
   USE_TEXTURES;
@@ -359,9 +425,11 @@ static void check_many_destroyed(void) {
   MUST(cuMemcpyHtoD(memory, values, sizeof values));
   const Resource resource = {.type = OF_PITCHED,
                              .of.pitched = {memory, FLOAT32, 1, WIDTH, 1, WIDTH * 8}};
+  CUtexObject other = texture_of(resource, plain, NULL);
   CUtexObject texture = texture_of(resource, plain, NULL);
   const CUfunction of_rows = function_in(module, "of_rows");
   MUST(launch(of_rows, 1, 1, NULL, ARGUMENTS(&texture, &zero, &zero, &zero, &none, &zero, &out)));
+  MUST(cuTexObjectDestroy(other));
   MUST(cuTexObjectDestroy(texture));
   for (int i = 0; i < MANY; ++i) {
     MUST(cuTexObjectCreate(&texture, &resource, &plain, NULL));
@@ -373,7 +441,7 @@ static void check_many_destroyed(void) {
 }
 
 int main(void) {
-  start();
+  const CUcontext context = start();
   USE_MEMORY;
   module = module_of(text);
   MUST(cuMemAlloc(&out, 16));
@@ -386,6 +454,8 @@ int main(void) {
   check_refused();
   check_kinds();
   check_border();
+  check_two_of_one();
+  check_context_ends(context);
   check_many_destroyed();
   return 0;
 }
