@@ -39,6 +39,9 @@ static void check_shapes(void) {
   MUST(cuMemcpyDtoH(bytes, to, 16));
   MUST_BE(bytes[7] == 7 && bytes[8] == 16 && bytes[15] == 23, 1);
   // Upwards is impossible: an H100 does it anyway, but the manual forbids it.
+  // Nor may a pitch be more than the device's attribute says.
+  rows.from.pitch = (size_t)1 << 31;
+  MUST_BE(cuMemcpy2D(&rows), INVALID_VALUE);
   rows.from.pitch = (size_t)-8;
   rows.from.device = from + 32;
   MUST_BE(cuMemcpy2D(&rows), INVALID_VALUE);

@@ -420,6 +420,21 @@ static void must_abort(void (*program)(void)) {
   MUST_HOLD(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+// Where nobody looks for races, what was freed is out of reach, and no more.
+static void write_after_free_without_races(void) {
+  setenv("SIMCUDA_RACES", "off", 1);
+  setenv("SIMCUDA_SCHEDULE", "eager", 1);
+  start_races();
+  USE_POOLS;
+  const CUmodule module = module_of(text);
+  CUdeviceptr x;
+  MUST(cuMemAllocAsync(&x, SIZE, LEGACY));
+  MUST(cuMemFreeAsync(x, LEGACY));
+  MUST(launch(function_in(module, "fill"), 1, 1, LEGACY, ARGUMENTS(&x, &value)));
+  must_stay(ILLEGAL_ADDRESS);
+  MUST_BE(sim.races(), 0);
+}
+
 // Without races, a fault is what it is, and what kernels do is done.
 static void fault_without_races(void) {
   setenv("SIMCUDA_RACES", "off", 1);
@@ -670,6 +685,8 @@ int main(void) {
   must_say("Barriers have the numbers 0 to 15.");
   run_apart(meet_never);
   must_say("waits at barrier 1");
+  run_apart(write_after_free_without_races);
+  must_say("of device memory at 0x");
   run_apart(fault_without_races);
   must_say("simcuda: fault: Kernel fill: thread (64, 0, 0) of block (0, 0, 0) writes 4 bytes");
   run_apart(execute_trap);

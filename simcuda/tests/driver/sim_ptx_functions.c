@@ -214,6 +214,14 @@ static void check_clusters(CUmodule module) {
   with_other[1].sizes[1] = 1;
   MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, &config), INVALID_CLUSTER_SIZE);
   for (int axis = 0; axis < 3; ++axis) MUST(cuFuncSetAttribute(fill, CLUSTER_WIDTH + axis, 0));
+  // Of blocks without threads there are none, if that is no error.
+  size = (Attribute){CLUSTER, 0, {2, 1, 1}};
+  config.attributes = &size;
+  config.count = 1;
+  config.block[0] = 0;
+  found = 0;
+  MUST_HOLD(cuOccupancyMaxActiveClusters(&found, fill, &config) != SUCCESS || found == 0);
+  config.block[0] = 1024;
   MUST_BE(cuOccupancyMaxActiveClusters(NULL, fill, &config), INVALID_VALUE);
   MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, NULL), INVALID_VALUE);
   MUST_BE(cuOccupancyMaxPotentialClusterSize(&found, fill, NULL), INVALID_VALUE);

@@ -461,7 +461,7 @@ static void check_arguments(void) {
   USE_KERNELS;
   FIND_SIM(simcuda_stand_in);
   static const char aligned[] =
-      PTX_HEADER ".visible .entry known(.param .u32 a, .param .align 16 .b8 b[8])\n{\n  ret;\n}\n";
+      PTX_HEADER ".visible .entry known(.param .u64 a, .param .align 16 .b8 b[4])\n{\n  ret;\n}\n";
   static const char smaller[] =
       PTX_HEADER ".visible .entry known(.param .u64 a, .param .u16 b)\n{\n  ret;\n}\n";
   static const char more[] = PTX_HEADER

@@ -90,6 +90,23 @@ def test_both_calls_and_where_their_streams_were_made(run):
     ]
 
 
+def test_a_call_that_keeps_the_gil(run):
+    text = """
+holding = ctypes.PyDLL("libcuda.so.1")
+
+def fill_holding(stream):
+    assert holding.cuMemsetD8Async(data, 1, size, stream) == 0
+
+fill_holding(one)
+fill(two)
+"""
+    whole = CLIENT + text
+    held = line_of("    assert holding.cuMemsetD8Async(data, 1, size, stream) == 0", whole)
+    first = line_of("fill_holding(one)", whole)
+    called = [place for what, place in places(run(text)) if what == "called"]
+    assert called[0] == f"client.py:{held} in fill_holding, from client.py:{first} in <module>"
+
+
 def test_nothing_is_said_unasked(run):
     for setting in {"SIMCUDA_CALL_SITES": "0"}, {"SIMCUDA_RACES": "count"}:
         assert places(run(BOTH, **setting)) == []
