@@ -81,7 +81,7 @@ int main(void) {
     MUST(cuGraphAddMemFreeNode(&node, other, NULL, 0, data));
     MUST(cuGraphDestroy(other));
   }
-  // The device keeps what a launch has yet to use, whoever asks for it.
+  // The device keeps what a launch has yet to use.
   USE(cuDeviceGraphMemTrim, 11040, CUdevice);
   USE(cuDeviceGetGraphMemAttribute, 11040, CUdevice, int, void *);
   enum { USED_NOW = 0 };

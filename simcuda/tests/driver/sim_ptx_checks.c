@@ -279,6 +279,24 @@ static CUdeviceptr to_free(int what, CUmodule module) {
   }
 }
 
+// What a kernel of another context took is not this one's.
+static void free_of_other_context(void) {
+  const CUmodule module = begin();
+  USE_MEMORY;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxPopCurrent, 4000, CUcontext *);
+  USE(cuCtxSynchronize, 2000, void);
+  CUcontext other;
+  unsigned long long size = 16;
+  MUST(cuCtxCreate(&other, 0, 0));
+  CUdeviceptr word = memory_of(8), address = 0;
+  MUST(launch(function_in(module_of(text), "take"), 1, 1, LEGACY, ARGUMENTS(&size, &word)));
+  MUST(cuMemcpyDtoH(&address, word, 8));
+  MUST(cuCtxPopCurrent(NULL));
+  MUST(launch(function_in(module, "release"), 1, 1, LEGACY, ARGUMENTS(&address)));
+  MUST_BE(cuCtxSynchronize(), ILLEGAL_ADDRESS);
+}
+
 static int freed_case;
 
 static void free_wrongly(void) {
@@ -677,6 +695,8 @@ int main(void) {
     run_apart(free_wrongly);
     must_say("No memory of malloc begins there, or it was freed before.");
   }
+  run_apart(free_of_other_context);
+  must_say("No memory of malloc begins there, or it was freed before.");
   run_apart(take_and_free);
   run_apart(read_borrowed);
   must_say("of which nobody has written all");

@@ -372,7 +372,16 @@ static void check_refused(void) {
   MUST(cuGraphAddNode(&node, graph, NULL, 0, &choice));
   MUST(cuGraphExecDestroy(exec));
 
-  // A kernel of another context, and one of nobody's, are not inside.
+  // Memory of its own, a kernel of another context, and one of nobody's are not inside.
+  USE_MEMORY_NODES;
+  Allocation own = allocation_of(64);
+  MUST(cuGraphAddMemAllocNode(&last, *choice.bodies, NULL, 0, &own));
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+  MUST(cuGraphDestroy(graph));
+  graph = new_graph();
+  handle = handle_of(graph, 0, 0);
+  choice.handle = handle;
+  MUST(cuGraphAddNode(&node, graph, NULL, 0, &choice));
   const CUgraph body = *choice.bodies;
   MUST(cuCtxSetCurrent(second));
   const CUfunction of_second = function_in(module_of(kernels), "count");

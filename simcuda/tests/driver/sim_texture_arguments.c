@@ -8,18 +8,19 @@ enum { SINT8 = 8, SINT16 = 9, UINT32 = 3, SINT32 = 10, FLOAT16 = 0x10 };
 enum { SRGB = 16, SEAMLESS = 64, UNKNOWN_FORMAT = 99 };
 
 // Each thread reads at (x, y, z), of a layer or a level, and writes four numbers.
-#define PTX_READ(name, how)                                                                         \
-  ".visible .entry " name                                                                           \
-  "(.param .u64 texture, .param .f32 x, .param .f32 y, .param .f32 z,\n"                            \
-  "  .param .u32 layer, .param .f32 level, .param .u64 out)\n"                                      \
-  "{\n"                                                                                             \
-  "  .reg .b64 %t, %p; .reg .f32 %x, %y, %z, %l; .reg .b32 %n, %r<4>;\n"                            \
-  "  ld.param.u64 %t, [texture]; ld.param.u64 %p, [out]; ld.param.u32 %n, [layer];\n"               \
-  "  ld.param.f32 %x, [x]; ld.param.f32 %y, [y]; ld.param.f32 %z, [z]; ld.param.f32 %l, [level];\n" \
-  "  " how                                                                                          \
-  ";\n"                                                                                             \
-  "  st.global.v4.b32 [%p], {%r0, %r1, %r2, %r3};\n"                                                \
-  "  ret;\n"                                                                                        \
+#define PTX_READ(name, how)                                                           \
+  ".visible .entry " name                                                             \
+  "(.param .u64 texture, .param .f32 x, .param .f32 y, .param .f32 z,\n"              \
+  "  .param .u32 layer, .param .f32 level, .param .u64 out)\n"                        \
+  "{\n"                                                                               \
+  "  .reg .b64 %t, %p; .reg .f32 %x, %y, %z, %l; .reg .b32 %n, %r<4>;\n"              \
+  "  ld.param.u64 %t, [texture]; ld.param.u64 %p, [out]; ld.param.u32 %n, [layer];\n" \
+  "  ld.param.f32 %x, [x]; ld.param.f32 %y, [y]; ld.param.f32 %z, [z];\n"             \
+  "  ld.param.f32 %l, [level];\n"                                                     \
+  "  " how                                                                            \
+  ";\n"                                                                               \
+  "  st.global.v4.b32 [%p], {%r0, %r1, %r2, %r3};\n"                                  \
+  "  ret;\n"                                                                          \
   "}\n"
 static const char text[] =
     PTX_HEADER PTX_READ("of_rows", "tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%t, {%x, %y}]")

@@ -2,6 +2,7 @@
 """Reports say where calls came from, and the program notices nothing of it."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -37,6 +38,10 @@ one, two = streams()
 data = new("cuMemAlloc_v2", size)
 """
 BOTH = "fill(one)\nfill(two)\n"
+# By which a library that counts what is reached is found, and its counts.
+COUNTS = {
+    name: os.environ[name] for name in ("PYTHONPATH", "LLVM_PROFILE_FILE") if name in os.environ
+}
 
 
 @pytest.fixture
@@ -46,7 +51,7 @@ def run(tmp_path):
         command = [sys.executable, "-m", "simcuda", "run", "--quiet", *options]
         return subprocess.run(
             [*command, sys.executable, "client.py"],
-            env={"PATH": "/usr/bin:/bin", **environment},
+            env={"PATH": "/usr/bin:/bin", **COUNTS, **environment},
             cwd=tmp_path,
             capture_output=True,
             text=True,
