@@ -132,7 +132,7 @@ std::string Execution::describe_use(const kernel::Access &access) const {
 
 // "by parameter 2 (out), in the 256 bytes of device memory at 0x..."
 std::string Execution::memory_of(const kernel::Finding &finding) {
-  if (finding.space != kernel::Space::global && finding.space != kernel::Space::generic) return {};
+  if (finding.space != kernel::Space::global) return {};
   Lock lock(simulator_mutex());
   const Found *memory = found_at(finding.address);
   if (!memory) return {};  // the kernel has freed it since

@@ -29,6 +29,8 @@ static void share(void) {
   MUST(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
   MUST(cuIpcGetMemHandle(&shared.memory, data));
   MUST(cuIpcGetEventHandle(&shared.event, event));
+  MUST(cuEventRecord(event, LEGACY));
+  MUST(cuEventSynchronize(event));
   tell(TALK, &shared, sizeof shared);
   hear_ready(TALK);
 }
@@ -130,6 +132,9 @@ int main(int count, char **arguments) {
   forged = memory;
   forged.id += 1000;
   MUST_BE(open_ticket(forged), INVALID_VALUE);
+  forged = event;
+  forged.id += 1000;
+  MUST_BE(open_ticket(forged), INVALID_VALUE);
   forged = memory;
   forged.kind = 0;
   MUST_BE(open_ticket(forged), INVALID_VALUE);
@@ -138,10 +143,32 @@ int main(int count, char **arguments) {
   forged.kind = POOL;
   MUST_BE(import_pool(&forged), INVALID_VALUE);
 
+  // What another process has recorded is from outside of a capture.
+  USE_CAPTURE;
+  USE_IPC;
+  CUstream stream;
+  CUevent opened;
+  CUgraph graph = NULL;
+  MUST(cuIpcOpenEventHandle(&opened, shared.event));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuStreamWaitEvent(stream, opened, 0), CAPTURE_ISOLATION);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamDestroy(stream));
+  MUST(cuEventDestroy(opened));
+
   MUST(open_ticket(memory));
   MUST(open_ticket(event));
   close(real);
   tell_ready(other.talk);
   join_other(&other);
+  // Of a process that has ended an event is done; what was none is none.
+  enum { NOT_MAPPED = 205 };
+  IpcHandle handle;
+  MUST(cuIpcOpenEventHandle(&opened, shared.event));
+  forged = event;
+  forged.id = 0;
+  memcpy(&handle, &forged, sizeof handle);
+  MUST_BE(cuIpcOpenEventHandle(&opened, handle), NOT_MAPPED);
   return 0;
 }

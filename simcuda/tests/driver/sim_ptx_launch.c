@@ -255,7 +255,7 @@ static void check_printed(CUmodule module) {
 
 // However much it is.
 static void check_much_printed(CUmodule module) {
-  enum { BLOCKS = 32, THREADS = 1024 };
+  enum { BLOCKS = 17, THREADS = 1024 };
   char path[] = "/tmp/simcuda-XXXXXX", printed[8];
   const int file = mkstemp(path), before = dup(1);
   MUST_HOLD(file >= 0);
