@@ -67,8 +67,11 @@ void Parser::parse_top() {
     return parse_variable(space, linkage);
   }
   if (text_.take_if_dotted("target")) {
-    program_.target = std::string(text_.name("a target"));
-    while (text_.take_if(",")) text_.name("a target");
+    // Beside the architecture there may be texmode_unified, debug and the like.
+    do {
+      const std::string_view name = text_.name("a target");
+      if (program_.target.empty() || name.starts_with("sm_")) program_.target = std::string(name);
+    } while (text_.take_if(","));
     return;
   }
   if (text_.take_if_dotted("address_size")) {

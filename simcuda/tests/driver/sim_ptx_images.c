@@ -253,6 +253,8 @@ static void check_bad_images(void) {
   MUST_BE(cuModuleLoadData(&module, "simcuda linked\nx\n"), INVALID_IMAGE);
   MUST_BE(cuModuleLoadData(&module, ".version 8.0\n.target nothing\n.address_size 64\n"),
           INVALID_PTX);
+  MUST(cuModuleLoadData(&module,
+                        ".version 8.0\n.target texmode_unified, sm_80, debug\n.address_size 64\n"));
   MUST_BE(cuModuleLoadData(&module, "\177ELF\2\1\1"), NO_BINARY);
   MUST_BE(cuModuleLoadData(&module, ".version 8.0\n.target sm_100\n.address_size 64\n"),
           INVALID_PTX);
