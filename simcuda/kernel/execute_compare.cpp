@@ -237,6 +237,10 @@ Kind kind_of(Compare how, Type type, bool ftz) {
   }
 }
 
+void check_flushing(Lowering &l, bool ftz, Type type) {
+  if (ftz && type != Type::f32 && type != Type::f16 && type != Type::f16x2) l.refuse_type(type);
+}
+
 Compare take_comparison(Lowering &l, bool &is_unsigned_name) {
   const std::string_view name = l.take_next();
   // lo, ls, hi and hs were first defined for unsigned integers.
@@ -273,6 +277,7 @@ void select_setp(Lowering &l) {
   l.out.count = take_bool(l);
   const bool ftz = l.take("ftz");
   const Type type = l.type();
+  check_flushing(l, ftz, type);
   if (by_unsigned_name && !is_unsigned(type)) l.refuse_type(type);
   const Operand &to = l.operand(0);
   l.out.d = l.write(0, Type::pred);
@@ -296,7 +301,9 @@ void select_set(Lowering &l) {
   l.out.count = take_bool(l);
   const bool ftz = l.take("ftz");
   const Type to = l.type(), type = l.type();
+  check_flushing(l, ftz, type);
   if (by_unsigned_name && !is_unsigned(type)) l.refuse_type(type);
+  const bool half = type == Type::f16 || type == Type::bf16;
   const bool pairs = type == Type::f16x2 || type == Type::bf16x2;
   l.out.size = 4;
   switch (to) {
@@ -305,30 +312,30 @@ void select_set(Lowering &l) {
       l.out.immediate = 0xFFFFFFFF;
       break;
     case Type::f32:
-      if (type == Type::f16 || type == Type::bf16) l.refuse_type(type);
+      if (half || pairs) l.refuse_type(type);
       l.out.immediate = 0x3F800000;
       break;
     case Type::f16x2:
-      l.out.immediate = 0x3C003C00;
-      break;
     case Type::bf16x2:
-      l.out.immediate = 0x3F803F80;
+      if (type != to) l.refuse_type(type);
+      l.out.immediate = to == Type::f16x2 ? 0x3C003C00 : 0x3F803F80;
       break;
     case Type::u16:
     case Type::s16:
+      if (!half) l.refuse_type(type);
       l.out.size = 2, l.out.option = 0xFFFF;
       break;
     case Type::f16:
+      if (pairs || type == Type::bf16) l.refuse_type(type);
       l.out.size = 2, l.out.option = 0x3C00;
       break;
     case Type::bf16:
+      if (pairs || ftz) l.refuse_type(type);
       l.out.size = 2, l.out.option = 0x3F80;
       break;
     default:
       l.refuse_type(to);
   }
-  if (pairs && l.out.size != 4) l.refuse_type(to);
-  if (!pairs && (to == Type::f16x2 || to == Type::bf16x2)) l.refuse_type(to);
   l.out.d = l.write(0, to);
   l.out.a = l.read(1, type);
   l.out.b = l.read(2, type);
@@ -345,6 +352,7 @@ void selp(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 void select_selp(Lowering &l) {
   const Type type = l.type();
+  if (!is_movable(type)) l.refuse_type(type);
   l.bind(type, {type, type, Type::pred});
   l.out.flag = l.operand(3).negated;
   switch (bits_of(type)) {
@@ -381,7 +389,8 @@ Execute slct_of(Type by, bool ftz) {
 void select_slct(Lowering &l) {
   const bool ftz = l.take("ftz");
   const Type type = l.type(), by = l.type();
-  if (by != Type::s32 && by != Type::f32) l.refuse_type(by);
+  if (!is_movable(type)) l.refuse_type(type);
+  if (by != Type::f32 && (by != Type::s32 || ftz)) l.refuse_type(by);
   l.bind(type, {type, type, by});
   switch (bits_of(type)) {
     case 16:

@@ -209,10 +209,11 @@ float round_and_flush(double value, Rounding rounding) {
 }
 
 // Without the lower 13 bits of an f32.
-std::uint32_t to_tf32(float value, Rounding rounding, bool away) {
+std::uint32_t to_tf32(float value, Rounding rounding, bool away, bool wants_finite) {
   std::uint32_t bits = bits_of_float(value);
   // By .rna, NaN may become infinity.
   if (value != value) return (away ? bits : 0x7FFFFFFF) & ~0x1FFFu;
+  if (wants_finite && (bits & 0x7FFFFFFF) > 0x7F7FE000) return (bits & 0x80000000) | 0x7F7FE000;
   if ((bits & 0x7F800000) == 0x7F800000) return bits;
   const std::uint32_t rest = bits & 0x1FFF;
   bits &= ~0x1FFFu;
@@ -373,7 +374,7 @@ void tf32(Warp &w, const Instruction &i, std::uint32_t mask) {
   const float *a = w.lanes<float>(i.a);
   put(w.lanes<std::uint32_t>(i.d), mask, [&](unsigned k) {
     const float value = how.wants & relu && a[k] < 0 ? 0 : a[k];
-    return to_tf32(value, how.rounding, i.flag);
+    return to_tf32(value, how.rounding, i.flag, how.wants & finite);
   });
 }
 
@@ -433,6 +434,53 @@ void expect_exact_register(Lowering &l, std::size_t i, Type type) {
   if (bits_of(l.function().registers[operand.index].type) != bits_of(type)) l.refuse_type(type);
 }
 
+bool is_simple(Type type) {
+  return is_integer(type) || type == Type::f16 || type == Type::bf16 || type == Type::f32 ||
+         type == Type::f64;
+}
+
+// From f32 to what is shorter there are .relu and .satfinite, and pairs and tf32 come from nothing
+// else.
+void check_limits(Lowering &l, const How &how, Rounding integral, bool away) {
+  const bool to_tf32_type = how.to == Type::tf32, alone = is_simple(how.to);
+  if (how.from != Type::f32 && !(alone && is_simple(how.from))) l.refuse_type(how.from);
+  if (!alone && !to_tf32_type && how.to != Type::f16x2 && how.to != Type::bf16x2)
+    l.refuse_type(how.to);
+  if (away && !to_tf32_type) l.refuse(".rna is only with .tf32");
+  const bool limits = how.wants & (relu | finite);
+  if (alone && !limits) return;
+  const bool shortens = how.from == Type::f32 && (!alone || is_half(how.to));
+  const bool rounds = away ? !(how.wants & relu)
+                           : integral == Rounding::none && (how.rounding == Rounding::nearest ||
+                                                            how.rounding == Rounding::zero);
+  if (!shortens || !rounds || how.wants & (saturate | flush))
+    l.refuse("it wants .rn or .rz, and .relu and .satfinite want a shorter type than .f32");
+}
+
+void check_rounding(Lowering &l, const How &how, Rounding integral) {
+  const bool to_real_type = is_real(how.to), from_real = is_real(how.from);
+  const bool same = how.to == how.from, bf16 = how.to == Type::bf16 || how.from == Type::bf16;
+  if (integral != Rounding::none) {
+    if (!from_real || (to_real_type && !same)) l.refuse("nothing is rounded to an integer");
+    return;
+  }
+  if (from_real && !to_real_type) l.refuse("it wants a rounding mode to an integer");
+  const bool rounds = to_real_type && (!from_real || bits_of(how.to) < bits_of(how.from));
+  if (rounds && how.rounding == Rounding::none) l.refuse("it wants a rounding mode");
+  // It may be there for each that is of bf16.
+  const bool may_round = rounds || (to_real_type && from_real && bf16 && !same);
+  if (!may_round && how.rounding != Rounding::none) l.refuse("nothing is rounded");
+}
+
+void check_saturation(Lowering &l, const How &how) {
+  if (how.wants & flush && how.to != Type::f32 && how.from != Type::f32)
+    l.refuse(".ftz is only with .f32");
+  if (!(how.wants & saturate)) return;
+  if (how.to == Type::bf16 || how.from == Type::bf16) l.refuse(".sat is not with .bf16");
+  if (is_integer(how.to) && is_integer(how.from) && holds_all(how.to, how.from))
+    l.refuse("there is nothing for .sat to do");
+}
+
 void select_cvt(Lowering &l) {
   if (l.take("pack")) return select_pack(l);
   How how{};
@@ -450,41 +498,23 @@ void select_cvt(Lowering &l) {
     l.out.option2 = static_cast<std::uint16_t>(static_cast<unsigned>(how.rounding) |
                                                static_cast<unsigned>(how.wants) << 8);
   };
+  check_limits(l, how, integral, away);
   if (how.to == Type::f16x2 || how.to == Type::bf16x2) {
-    if (how.from != Type::f32) l.refuse_type(how.from);
-    if (how.rounding == Rounding::none) l.refuse("it wants a rounding mode");
     l.bind(how.to, {Type::f32, Type::f32});
     pack_option();
     l.out.run = to_pair;
     return;
   }
   if (how.to == Type::tf32) {
-    if (how.from != Type::f32) l.refuse_type(how.from);
-    if (!away && how.rounding == Rounding::none) l.refuse("it wants a rounding mode");
     l.bind(Type::b32, {Type::f32});
     pack_option();
     l.out.flag = away;
     l.out.run = tf32;
     return;
   }
-  const auto simple = [](Type type) {
-    return is_integer(type) || type == Type::f16 || type == Type::bf16 || type == Type::f32 ||
-           type == Type::f64;
-  };
-  for (Type type : {how.to, how.from})
-    if (!simple(type)) l.refuse_type(type);
-  if (away) l.refuse(".rna is only with .tf32");
-  if (how.wants & saturate && is_integer(how.to) && is_integer(how.from) &&
-      holds_all(how.to, how.from))
-    l.refuse("there is nothing for .sat to do");
+  check_rounding(l, how, integral);
+  check_saturation(l, how);
   const bool to_real_type = is_real(how.to), from_real = is_real(how.from);
-  if (from_real && !to_real_type && integral == Rounding::none)
-    l.refuse("it wants a rounding mode to an integer");
-  if (to_real_type && !from_real && how.rounding == Rounding::none)
-    l.refuse("it wants a rounding mode");
-  if (to_real_type && from_real && bits_of(how.to) < bits_of(how.from) &&
-      how.rounding == Rounding::none)
-    l.refuse("it wants a rounding mode");
   l.expect_operands(2);
   // Other conversions take integers from wider registers, too.
   if (how.from == Type::bf16) expect_exact_register(l, 0, how.to);

@@ -264,7 +264,7 @@ bool select_float(Lowering &l) {
   if (root == "add") return arithmetic<Add, 2>(l, false, true), true;
   if (root == "sub") return arithmetic<Sub, 2>(l, false, true), true;
   if (root == "mul") return arithmetic<Mul, 2>(l, false, true), true;
-  if (root == "fma" || root == "mad") return arithmetic<Fma, 3>(l, root == "fma", true), true;
+  if (root == "fma" || root == "mad") return arithmetic<Fma, 3>(l, true, true), true;
   if (root == "div") return select_div(l), true;
   if (root == "min") return select_extreme<true>(l), true;
   if (root == "max") return select_extreme<false>(l), true;

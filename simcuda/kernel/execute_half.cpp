@@ -9,19 +9,19 @@ namespace {
 
 using Half = std::uint16_t;
 
-// Results from `least` on are rounded up to the least normal number at that number's precision.
 struct F16 {
   static double value(Half half) { return half_to_float(half); }
   static Half made(double value) { return to_half(value); }
-  static constexpr Half one = 0x3C00, exponent = 0x7C00;
-  static constexpr double least = 0x1p-14 - 0x1p-26;
+  static constexpr Half exponent = 0x7C00;
 };
 struct Bf16 {
   static double value(Half half) { return bhalf_to_float(half); }
   static Half made(double value) { return to_bhalf(value); }
-  static constexpr Half one = 0x3F80, exponent = 0x7F80;
-  static constexpr double least = 0x1p-126 - 0x1p-135;
+  static constexpr Half exponent = 0x7F80;
 };
+constexpr Half one = 0x3C00;  // of f16, which alone has .ftz and .sat
+// Results from here on are rounded up to the least normal number at that number's precision.
+constexpr double least = 0x1p-14 - 0x1p-26;
 
 struct Add {
   static double of(double a, double b) { return a + b; }
@@ -48,18 +48,18 @@ enum : std::uint16_t {
 
 template <class F>
 Half in(Half half, std::uint16_t wants) {
-  return wants & wants_ftz && (half & F::exponent) == 0 ? half & 0x8000 : half;
+  return wants & wants_ftz ? flushed_half(half) : half;
 }
 
 template <class F>
 Half done(double value, std::uint16_t wants) {
-  if (wants & wants_ftz && std::fabs(value) < F::least) value = std::copysign(0.0, value);
+  if (wants & wants_ftz && std::fabs(value) < least) value = std::copysign(0.0, value);
   const Half half = F::made(value);
   if (wants & wants_sat) {
     if (is_nan<F>(half) || half & 0x8000) return 0;
-    if (half > F::one) return F::one;
+    if (half > one) return one;
   }
-  if (wants & wants_relu && half & 0x8000 && !is_nan<F>(half)) return 0;
+  if (wants & wants_relu && half & 0x8000) return 0;  // a NaN has no sign
   return half;
 }
 
@@ -130,17 +130,21 @@ void pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
   });
 }
 
+// `may`: the modifiers that there are.
 template <template <class> class Op>
-void select(Lowering &l, unsigned sources) {
-  l.take("rn");
-  l.out.option = static_cast<std::uint16_t>(
-      (l.take("ftz") ? wants_ftz : 0) | (l.take("sat") ? wants_sat : 0) |
-      (l.take("relu") ? wants_relu : 0) | (l.take("NaN") ? wants_nan : 0));
-  if (l.take("xorsign")) {
-    if (!l.take("abs")) l.refuse(".xorsign goes with .abs");
-    l.out.option |= wants_xor;
-  }
+void select(Lowering &l, unsigned sources, std::uint16_t may) {
+  std::uint16_t wants = 0;
+  for (const auto &[name, want] : {std::pair{"ftz", wants_ftz},
+                                   {"sat", wants_sat},
+                                   {"relu", wants_relu},
+                                   {"NaN", wants_nan},
+                                   {"xorsign", wants_xor}})
+    if (may & want && l.take(name)) wants |= want;
+  if (wants & wants_xor && !l.take("abs")) l.refuse(".xorsign goes with .abs");
+  l.out.option = wants;
   const Type type = l.type();
+  if (wants & (wants_ftz | wants_sat) && type != Type::f16 && type != Type::f16x2)
+    l.refuse(".ftz and .sat are only with .f16");
   if (sources == 1) l.bind(type, {type});
   if (sources == 2) l.bind(type, {type, type});
   if (sources == 3) l.bind(type, {type, type, type});
@@ -181,14 +185,18 @@ using MaxOf = Extreme<F, false>;
 bool select_half(Lowering &l) {
   if (!l.has("f16") && !l.has("f16x2") && !l.has("bf16") && !l.has("bf16x2")) return false;
   const std::string_view root = l.root;
-  if (root == "add") return select<AddOf>(l, 2), true;
-  if (root == "sub") return select<SubOf>(l, 2), true;
-  if (root == "mul") return select<MulOf>(l, 2), true;
-  if (root == "fma") return select<Fma>(l, 3), true;
-  if (root == "min") return select<MinOf>(l, 2), true;
-  if (root == "max") return select<MaxOf>(l, 2), true;
-  if (root == "neg") return select<Neg>(l, 1), true;
-  if (root == "abs") return select<Abs>(l, 1), true;
+  constexpr std::uint16_t sums = wants_ftz | wants_sat,
+                          extremes = wants_ftz | wants_nan | wants_xor;
+  if (root == "add" || root == "sub" || root == "mul") l.take("rn");
+  if (root == "fma" && !l.take("rn")) l.refuse("it wants .rn");
+  if (root == "add") return select<AddOf>(l, 2, sums), true;
+  if (root == "sub") return select<SubOf>(l, 2, sums), true;
+  if (root == "mul") return select<MulOf>(l, 2, sums), true;
+  if (root == "fma") return select<Fma>(l, 3, sums | wants_relu), true;
+  if (root == "min") return select<MinOf>(l, 2, extremes), true;
+  if (root == "max") return select<MaxOf>(l, 2, extremes), true;
+  if (root == "neg") return select<Neg>(l, 1, wants_ftz), true;
+  if (root == "abs") return select<Abs>(l, 1, wants_ftz), true;
   return false;
 }
 

@@ -420,10 +420,8 @@ void select_add(Lowering &l, bool subtract) {
                          : binary<AddSat, std::int32_t, std::int32_t>;
     return;
   }
-  if (type == Type::u16x2 || type == Type::s16x2) {
-    l.out.run =
-        subtract ? binary<Pairs<Sub<std::uint16_t>, std::uint16_t>, std::uint32_t, std::uint32_t>
-                 : binary<Pairs<Add<std::uint16_t>, std::uint16_t>, std::uint32_t, std::uint32_t>;
+  if (!subtract && (type == Type::u16x2 || type == Type::s16x2)) {
+    l.out.run = binary<Pairs<Add<std::uint16_t>, std::uint16_t>, std::uint32_t, std::uint32_t>;
     return;
   }
   finish(l, subtract ? of_types<Sub>(type) : of_types<Add>(type), type);

@@ -68,27 +68,36 @@ void doubles(Warp &w, const Instruction &i, std::uint32_t mask) {
   each_active(mask, [=](unsigned k) { d[k] = Op::of(a[k]); });
 }
 
-template <class Op, bool bf, bool ftz>
-std::uint16_t half_of(std::uint16_t half) {
-  if constexpr (bf) return to_bhalf(Op::of(bhalf_to_float(half)));
-  const std::uint16_t value = to_half(Op::of(half_to_float(ftz ? flushed_half(half) : half)));
-  return ftz ? flushed_half(value) : value;
-}
+struct F16 {
+  template <class Op>
+  static std::uint16_t of(std::uint16_t half) {
+    return to_half(Op::of(half_to_float(half)));
+  }
+};
+template <bool ftz>
+struct Bf16 {
+  template <class Op>
+  static std::uint16_t of(std::uint16_t half) {
+    const float x = bhalf_to_float(half);
+    const double y = Op::of(ftz ? flushed(x) : x);
+    return to_bhalf(ftz && std::fabs(y) < 0x1p-126 ? std::copysign(0.0, y) : y);
+  }
+};
 
-template <class Op, bool bf, bool ftz>
+template <class Op, class Format>
 void halves(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint16_t *a = w.lanes<std::uint16_t>(i.a);
   std::uint16_t *d = w.lanes<std::uint16_t>(i.d);
-  each_active(mask, [=](unsigned k) { d[k] = half_of<Op, bf, ftz>(a[k]); });
+  each_active(mask, [=](unsigned k) { d[k] = Format::template of<Op>(a[k]); });
 }
 
-template <class Op, bool bf, bool ftz>
+template <class Op, class Format>
 void pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint32_t *a = w.lanes<std::uint32_t>(i.a);
   std::uint32_t *d = w.lanes<std::uint32_t>(i.d);
   each_active(mask, [=](unsigned k) {
-    const auto low = half_of<Op, bf, ftz>(static_cast<std::uint16_t>(a[k]));
-    const auto high = half_of<Op, bf, ftz>(static_cast<std::uint16_t>(a[k] >> 16));
+    const auto low = Format::template of<Op>(static_cast<std::uint16_t>(a[k]));
+    const auto high = Format::template of<Op>(static_cast<std::uint16_t>(a[k] >> 16));
     d[k] = low | static_cast<std::uint32_t>(high) << 16;
   });
 }
@@ -97,29 +106,34 @@ template <class Op>
 Execute half_function(Type type, bool ftz) {
   switch (type) {
     case Type::f16:
-      return ftz ? halves<Op, false, true> : halves<Op, false, false>;
+      return halves<Op, F16>;
     case Type::f16x2:
-      return ftz ? pairs<Op, false, true> : pairs<Op, false, false>;
+      return pairs<Op, F16>;
     case Type::bf16:
-      return halves<Op, true, false>;
+      return ftz ? halves<Op, Bf16<true>> : halves<Op, Bf16<false>>;
     case Type::bf16x2:
-      return pairs<Op, true, false>;
+      return ftz ? pairs<Op, Bf16<true>> : pairs<Op, Bf16<false>>;
     default:
       return nullptr;
   }
 }
 
+// What there is beside f32: f64, f64 only with .ftz, or halves.
+enum class Also : std::uint8_t { nothing, doubles, coarse_doubles, halves_of_ex2, halves_of_tanh };
+
 template <class Op>
-void select(Lowering &l, bool of_doubles, bool of_halves) {
+void select(Lowering &l, Also also) {
   if (!l.take("approx")) l.refuse("it wants .approx");
-  const bool ftz = l.take("ftz");
+  const bool ftz = also != Also::halves_of_tanh && l.take("ftz");
   const Type type = l.type();
   l.bind(type, {type});
   if (type == Type::f32)
     l.out.run = ftz ? singles<Op, true> : singles<Op, false>;
-  else if (type == Type::f64 && of_doubles)
+  else if (type == Type::f64 && (also == Also::doubles || (also == Also::coarse_doubles && ftz)))
     l.out.run = ftz ? coarse<Op> : doubles<Op>;
-  else if (of_halves)
+  else if (also == Also::halves_of_tanh ||
+           // With .ftz of bf16, and without of f16.
+           (also == Also::halves_of_ex2 && ftz == (type == Type::bf16 || type == Type::bf16x2)))
     l.out.run = half_function<Op>(type, ftz);
   if (!l.out.run) l.refuse_type(type);
 }
@@ -128,14 +142,14 @@ void select(Lowering &l, bool of_doubles, bool of_halves) {
 
 bool select_math(Lowering &l) {
   const std::string_view root = l.root;
-  if (root == "rcp") return select<Rcp>(l, true, false), true;
-  if (root == "sqrt") return select<Sqrt>(l, false, false), true;
-  if (root == "rsqrt") return select<Rsqrt>(l, true, false), true;
-  if (root == "sin") return select<Sin>(l, false, false), true;
-  if (root == "cos") return select<Cos>(l, false, false), true;
-  if (root == "lg2") return select<Lg2>(l, false, false), true;
-  if (root == "ex2") return select<Ex2>(l, false, true), true;
-  if (root == "tanh") return select<Tanh>(l, false, true), true;
+  if (root == "rcp") return select<Rcp>(l, Also::coarse_doubles), true;
+  if (root == "sqrt") return select<Sqrt>(l, Also::nothing), true;
+  if (root == "rsqrt") return select<Rsqrt>(l, Also::doubles), true;
+  if (root == "sin") return select<Sin>(l, Also::nothing), true;
+  if (root == "cos") return select<Cos>(l, Also::nothing), true;
+  if (root == "lg2") return select<Lg2>(l, Also::nothing), true;
+  if (root == "ex2") return select<Ex2>(l, Also::halves_of_ex2), true;
+  if (root == "tanh") return select<Tanh>(l, Also::halves_of_tanh), true;
   return false;
 }
 

@@ -61,21 +61,28 @@ void move_128(Warp &w, const Instruction &i, std::uint32_t mask) {
     put(w.lanes<std::uint64_t>(i.d) + half * 32, mask, [=](unsigned k) { return a[k]; });
   }
 }
+template <class Part>
+constexpr unsigned parts_of_half = sizeof(std::uint64_t) / sizeof(Part);
+template <class Part>
 void pack_128(Warp &w, const Instruction &i, std::uint32_t mask) {
-  alignas(64) std::uint64_t made[2][32];
   const Place32 *parts = w.frame->body->lists.data() + i.list;
   for (unsigned half = 0; half < 2; ++half) {
-    const std::uint64_t *part = w.lanes<std::uint64_t>(parts[half]);
-    EACH_LANE made[half][k] = part[k];
+    alignas(64) std::uint64_t made[32] = {};
+    for (unsigned n = 0; n < parts_of_half<Part>; ++n) {
+      const Part *part = w.lanes<Part>(*parts++);
+      EACH_LANE made[k] |= std::uint64_t{part[k]} << (8 * sizeof(Part) * n);
+    }
+    put(w.lanes<std::uint64_t>(i.d) + half * 32, mask, [&](unsigned k) { return made[k]; });
   }
-  for (unsigned half = 0; half < 2; ++half)
-    put(w.lanes<std::uint64_t>(i.d) + half * 32, mask, [&](unsigned k) { return made[half][k]; });
 }
+template <class Part>
 void unpack_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   const Place32 *parts = w.frame->body->lists.data() + i.list;
   for (unsigned half = 0; half < 2; ++half) {
     const std::uint64_t *a = w.lanes<std::uint64_t>(i.a) + half * 32;
-    put(w.lanes<std::uint64_t>(parts[half]), mask, [=](unsigned k) { return a[k]; });
+    for (unsigned n = 0; n < parts_of_half<Part>; ++n)
+      put(w.lanes<Part>(*parts++), mask,
+          [=](unsigned k) { return static_cast<Part>(a[k] >> (8 * sizeof(Part) * n)); });
   }
 }
 
@@ -118,7 +125,8 @@ Execute pack_of(unsigned bits, std::size_t parts, bool packs) {
     return packs ? pack<std::uint64_t, std::uint32_t> : unpack<std::uint64_t, std::uint32_t>;
   if (bits == 64 && parts == 4)
     return packs ? pack<std::uint64_t, std::uint16_t> : unpack<std::uint64_t, std::uint16_t>;
-  if (bits == 128 && parts == 2) return packs ? pack_128 : unpack_128;
+  if (bits == 128 && parts == 2) return packs ? pack_128<std::uint64_t> : unpack_128<std::uint64_t>;
+  if (bits == 128 && parts == 4) return packs ? pack_128<std::uint32_t> : unpack_128<std::uint32_t>;
   return nullptr;
 }
 
@@ -156,6 +164,7 @@ void select_vector(Lowering &l, Type type, bool packs) {
 void select_mov(Lowering &l) {
   l.take("volatile");  // for clocks, in old texts
   const Type type = l.type();
+  if (!is_movable(type) && type != Type::pred && type != Type::b128) l.refuse_type(type);
   l.expect_operands(2);
   const Operand &to = l.operand(0), &from = l.operand(1);
   if (to.kind == Operand::Kind::vector) return select_vector(l, type, false);
@@ -219,8 +228,7 @@ void add_base(Warp &w, const Instruction &i, std::uint32_t mask) {
 std::optional<Space> take_space(Lowering &l) {
   if (l.take_any({"shared", "shared::cta"})) return Space::shared;
   if (l.take("local")) return Space::local;
-  if (l.take_any({"param", "param::entry"})) return Space::param;
-  if (l.take("param::func")) return Space::local;
+  if (l.take_any({"param", "param::entry"})) return Space::param;  // the kernel's
   if (l.take("global")) return Space::global;
   if (l.take("const")) return Space::constant;
   return {};
@@ -228,11 +236,10 @@ std::optional<Space> take_space(Lowering &l) {
 
 void select_cvta(Lowering &l) {
   const bool to = l.take("to");
-  auto space = take_space(l);
+  const auto space = take_space(l);
   if (!space) l.refuse("a state space is missing");
   const Type type = l.type();
   if (type != Type::u64) l.refuse("only addresses of 64 bits are supported");
-  if (*space == Space::param && !l.function().entry) space = Space::local;
   l.expect_operands(2);
   l.out.d = l.write(0, type);
   const Operand &from = l.operand(1);
@@ -250,9 +257,14 @@ void select_cvta(Lowering &l) {
 void isspacep(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint64_t *a = w.lanes<std::uint64_t>(i.a);
   const auto base = static_cast<std::uint64_t>(i.immediate);
-  const bool windows = base != 0;
+  put_bits(w.bits(i.d), mask, mask_of([=](unsigned k) { return a[k] - base < most_of_window; }));
+}
+
+// The window of the kernel's parameters belongs to it.
+void is_global(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const std::uint64_t *a = w.lanes<std::uint64_t>(i.a);
   put_bits(w.bits(i.d), mask, mask_of([=](unsigned k) {
-             return windows ? a[k] - base < most_of_window : a[k] < shared_base;
+             return a[k] < shared_base || a[k] - param_base < most_of_window;
            }));
 }
 
@@ -261,18 +273,13 @@ void never(Warp &w, const Instruction &i, std::uint32_t mask) {
 }
 
 void select_isspacep(Lowering &l) {
-  const auto space = take_space(l);
-  if (!space) {
-    if (!l.take("shared::cluster")) l.refuse("a state space is missing");
-  }
+  auto space = take_space(l);
+  if (!space && l.take("shared::cluster")) space = Space::shared;
+  if (!space) l.refuse("a state space is missing");
   l.bind(Type::pred, {Type::u64});
+  l.out.immediate = static_cast<std::int64_t>(base_of(*space));
   // A constant variable is in global memory here: no address is known to be constant.
-  if (space == Space::constant) {
-    l.out.run = never;
-    return;
-  }
-  l.out.immediate = static_cast<std::int64_t>(space ? base_of(*space) : shared_base);
-  l.out.run = isspacep;
+  l.out.run = space == Space::constant ? never : space == Space::global ? is_global : isspacep;
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ inline float bhalf_to_float(std::uint16_t half) {
   return float_of(static_cast<std::uint32_t>(half) << 16);
 }
 
+// Of f16.
 inline std::uint16_t flushed_half(std::uint16_t half) {
   return (half & 0x7C00) == 0 ? half & 0x8000 : half;
 }

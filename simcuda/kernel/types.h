@@ -102,4 +102,13 @@ constexpr bool is_real(Type type) {
   return type >= Type::f16;
 }
 
+constexpr bool is_half(Type type) {
+  return type >= Type::f16 && type <= Type::bf16x2;
+}
+
+// What is moved, loaded and stored. Halves and pairs are .b16 and .b32 there.
+constexpr bool is_movable(Type type) {
+  return is_bits(type) || is_integer(type) || type == Type::f32 || type == Type::f64;
+}
+
 }  // namespace simcuda::kernel

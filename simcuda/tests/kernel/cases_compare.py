@@ -9,6 +9,67 @@ ORDERED = ("eq", "ne", "lt", "le", "gt", "ge")
 UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 
 
+ONE = {"u16": 0xFFFF, "s16": 0xFFFF, "u32": 0xFFFF, "s32": 0xFFFF, "f16": 0x3C00, "bf16": 0x3F80}
+
+
+def half_cases():
+    """Of f16 and bf16, one or two in a register."""
+    for name, ftz in (("f16", ""), ("f16", ".ftz"), ("bf16", "")):
+
+        def holds(how, a, b, n=name, z=ftz):
+            if z:
+                a, b = FORMATS[n].flush(a), FORMATS[n].flush(b)
+            return int(compare(how, n, a, b))
+
+        def halves(how, a, b, h=holds):
+            return tuple(h(how, a >> n & 0xFFFF, b >> n & 0xFFFF) for n in (0, 16))
+
+        yield Case(
+            f"setp.leu{ftz}.{name} {{0}}, {{1}}, {{2}};",
+            [1],
+            [16] * 2,
+            lambda a, b, h=holds: h("leu", a, b),
+            kinds=[name] * 2,
+        )
+        yield Case(
+            f"setp.lt{ftz}.{name}x2 {{0}}|{{1}}, {{2}}, {{3}};",
+            [1, 1],
+            [32] * 2,
+            lambda a, b, h=halves: h("lt", a, b),
+            kinds=[name + "x2"] * 2,
+        )
+        yield Case(
+            f"setp.ge.and{ftz}.{name}x2 {{0}}|{{1}}, {{2}}, {{3}}, !{{4}};",
+            [1, 1],
+            [32, 32, 1],
+            lambda a, b, c, h=halves: tuple(each & 1 - c for each in h("ge", a, b)),
+            kinds=[name + "x2"] * 2 + [None],
+        )
+        for to in ("u16", "s16", name):
+            yield Case(
+                f"set.ge{ftz}.{to}.{name} {{0}}, {{1}}, {{2}};",
+                [16],
+                [16] * 2,
+                lambda a, b, h=holds, t=to: h("ge", a, b) * ONE[t],
+                kinds=[name] * 2,
+                loses_guard=True,
+            )
+        for to in ("u32", "s32", name + "x2"):
+
+            def set_halves(a, b, h=halves, t=to):
+                low, high = h("ge", a, b)
+                return (low | high << 16) * ONE[t.removesuffix("x2")]
+
+            yield Case(
+                f"set.ge{ftz}.{to}.{name}x2 {{0}}, {{1}}, {{2}};",
+                [32],
+                [32] * 2,
+                set_halves,
+                kinds=[name + "x2"] * 2,
+                loses_guard=True,
+            )
+
+
 def compare_cases():
     for name in (*INTEGERS, "b16", "b32", "b64", "f16", "bf16", "f32", "f64"):
         bits = int(name.lstrip("usbf"))
@@ -52,9 +113,10 @@ def compare_cases():
                 lambda a, b, c, g=combined: g(a, b, 1 - c)[0],
                 kinds=[*kinds, None],
             )
-        for to, yes in (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000)):
-            if to == "f32" and name in ("f16", "bf16"):
-                continue
+        written = [("u32", mask(32)), ("s32", mask(32))]
+        if name not in ("f16", "bf16"):
+            written.append(("f32", 0x3F800000))
+        for to, yes in written:
             # ptxas has it set as 16 bits, or as an integer, and converts that.
             converted = to == "f32" or bits == 16
             yield Case(
@@ -65,6 +127,7 @@ def compare_cases():
                 kinds=kinds,
                 loses_guard=converted,
             )
+    yield from half_cases()
     for how in ORDERED + UNORDERED:
         yield Case(
             f"setp.{how}.ftz.f32 {{0}}, {{1}}, {{2}};",
@@ -72,18 +135,6 @@ def compare_cases():
             [32] * 2,
             lambda a, b, h=how: int(compare(h, "f32", exact.F32.flush(a), exact.F32.flush(b))),
             kinds=["f32"] * 2,
-        )
-    for name in ("f16", "bf16"):
-
-        def halves(a, b, n=name):
-            return tuple(int(compare("lt", n, a >> s & 0xFFFF, b >> s & 0xFFFF)) for s in (0, 16))
-
-        yield Case(
-            f"setp.lt.{name}x2 {{0}}|{{1}}, {{2}}, {{3}};",
-            [1, 1],
-            [32] * 2,
-            halves,
-            kinds=[name + "x2"] * 2,
         )
     for name in ("f32", "f64"):
         form = FORMATS[name]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases of cvt."""
 
+import itertools
 from fractions import Fraction
 
 import exact
-from cases import INTEGERS, MODES, Case, clamp, mask, of_type, saturate, signed
+from cases import INTEGERS, MODES, Case, clamp, float_edges, mask, of_type, saturate, signed
 from exact import FORMATS, INFINITY, NAN
 
 
@@ -77,6 +78,13 @@ def convert_from_integer(form, name):
             [register_bits(name)],
             expected,
         )
+        if form is not exact.BF16:
+            yield Case(
+                f"cvt.{mode}.sat.{form.name}.{name} {{0}}, {{1}};",
+                [form.bits],
+                [register_bits(name)],
+                lambda a, e=expected: saturate(form, e(a)),
+            )
 
 
 def convert_to_integer(form, name):
@@ -196,40 +204,67 @@ def convert_floats(to, source):
                 )
 
 
+def limited(form, bits, limit):
+    """With .relu nothing is less than 0, with .satfinite nothing is infinite."""
+    if form.is_nan(bits):
+        return bits
+    if ".relu" in limit and bits & form.sign:
+        return 0
+    if ".satfinite" in limit and bits & ~form.sign == form.infinity:
+        return bits - 1
+    return bits
+
+
 def packed_convert_cases():
+    limits = ("", ".relu", ".satfinite", ".relu.satfinite")
     for form in (exact.F16, exact.BF16):
-        for mode in ("rn", "rz"):
-            for relu in ("", ".relu"):
+        for mode, limit in itertools.product(("rn", "rz"), limits):
 
-                def one(a, f=form, m=mode, r=relu):
-                    out = convert_value(f, exact.F32, a, m)
-                    return 0 if r and not f.is_nan(out) and out & f.sign else out
+            def one(a, f=form, m=mode, x=limit):
+                return limited(f, convert_value(f, exact.F32, a, m), x)
 
+            yield Case(
+                f"cvt.{mode}{limit}.{form.name}x2.f32 {{0}}, {{1}}, {{2}};",
+                [32],
+                [32] * 2,
+                lambda a, b, g=one: g(a) << 16 | g(b),
+                kinds=["f32"] * 2,
+            )
+            if limit:
                 yield Case(
-                    f"cvt.{mode}{relu}.{form.name}x2.f32 {{0}}, {{1}}, {{2}};",
+                    f"cvt.{mode}{limit}.{form.name}.f32 {{0}}, {{1}};",
+                    [16],
                     [32],
-                    [32] * 2,
-                    lambda a, b, g=one: g(a) << 16 | g(b),
-                    kinds=["f32"] * 2,
+                    one,
+                    kinds=["f32"],
                 )
     tf32 = exact.Format("tf32", 8, 10, 0x3FFFF)
 
-    def to_tf32(a, mode):
+    def to_tf32(a, mode, limit):
         _, value = exact.F32.parts(a)
         if value == NAN:  # may become infinity by .rna
             return (a if mode == "rna" else exact.F32.nan) >> 13 << 13
-        if value == INFINITY:
-            return a
-        return tf32.round(value, mode, bool(a >> 31)) << 13
+        out = tf32.infinity | tf32.sign * (a >> 31)
+        if value != INFINITY:
+            out = tf32.round(value, mode, bool(a >> 31))
+        return limited(tf32, out, limit) << 13
 
+    # The middles between two that are there, of which one is even, and what is next to them.
+    middles = [a + b for a in (0x3F801000, 0x3F803000, 0x7F7FF000) for b in (-1, 0, 1)]
+    middles += [a | 0x80000000 for a in middles]
+    ordinary = [a for a in float_edges(exact.F32) if a << 1 & mask(32)]  # but for zeros
     for mode in ("rn", "rz", "rna"):
-        yield Case(
-            f"cvt.{mode}.tf32.f32 {{0}}, {{1}};",
-            [32],
-            [32],
-            lambda a, m=mode: to_tf32(a, m),
-            kinds=["f32"],
-        )
+        for limit in ("", ".satfinite") if mode == "rna" else limits:
+            values = ordinary + middles
+            if mode == "rna" and limit:  # whose NaN is left open
+                values = [a for a in values if not exact.F32.is_nan(a)]
+            yield Case(
+                f"cvt.{mode}{limit}.tf32.f32 {{0}}, {{1}};",
+                [32],
+                [32],
+                lambda a, m=mode, x=limit: to_tf32(a, m, x),
+                kinds=[values],
+            )
     for name in ("u16", "s16", "u8", "s8"):
         is_signed, bits = of_type(name)
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, mask(bits))

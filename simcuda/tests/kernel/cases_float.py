@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases of floating-point arithmetic, exact and approximate."""
 
+import itertools
 import math
 import struct
 
 import exact
-from cases import MODES, Case, saturate
+from cases import MODES, Case, float_edges, saturate
 
 # Whose products and quotients are hardly smaller than the least normal number of f32, or not.
 LITTLE = [0x800000, 0x800001, 0x800002, 0x80800000, 0x80800003]
@@ -187,16 +188,27 @@ def half_cases():
                 if ".ftz" in suffix and op in ("mul", "fma.rn"):
                     kinds = [LITTLE_HALVES, ALMOST_1_HALVES, [0, 0x8000]][:sources]
                     yield from single_and_pair(form, op + suffix, sources, expected, kinds)
-        for op in ("min", "max"):
-            for nan in ("", ".NaN"):
-                yield from single_and_pair(
-                    form,
-                    op + nan,
-                    2,
-                    lambda a, b, f=form, o=op, n=nan: extreme(f, a, b, o == "min", bool(n)),
-                )
-        for op in ("neg", "abs"):
-            yield from single_and_pair(form, op, 1, lambda a, f=form, o=op: with_sign(f, o, a))
+        flushes = ("", ".ftz") if form is exact.F16 else ("",)
+        for op, ftz, nan, xorsign in itertools.product(
+            ("min", "max"), flushes, ("", ".NaN"), ("", ".xorsign.abs")
+        ):
+
+            def chosen(a, b, f=form, o=op, z=ftz, n=nan, x=xorsign):
+                if z:
+                    a, b = f.flush(a), f.flush(b)
+                return extreme(f, a, b, o == "min", bool(n), bool(x))
+
+            # What .xorsign makes of NaN is left open.
+            numbers = [each for each in float_edges(form) if not form.is_nan(each)]
+            kinds = [numbers] * 2 if xorsign else None
+            yield from single_and_pair(form, op + ftz + nan + xorsign, 2, chosen, kinds)
+        for op, ftz in itertools.product(("neg", "abs"), flushes):
+            yield from single_and_pair(
+                form,
+                op + ftz,
+                1,
+                lambda a, f=form, o=op, z=ftz: with_sign(f, o, f.flush(a) if z else a),
+            )
 
 
 def single_and_pair(form, op, sources, expected, kinds=None):
@@ -223,7 +235,7 @@ def single_and_pair(form, op, sources, expected, kinds=None):
     )
 
 
-def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=None):
+def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=None, values=None):
     """A function with its allowed error, its value at NaN, and values outside of its domain."""
     code = {16: "e", 32: "f", 64: "d"}[form.bits]
 
@@ -253,7 +265,7 @@ def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=
             )
         smallest = 2.0 ** (1 - form.bias)
         if abs(wanted) < smallest:  # subnormal, or flushed
-            return abs(y) <= smallest
+            return abs(y) <= smallest and not (ftz and 0 < abs(y) < smallest)
         return abs(y - wanted) <= relative * abs(wanted) + absolute
 
     return Case(
@@ -262,8 +274,19 @@ def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=
         [form.bits],
         lambda a: None,
         near=near,
-        kinds=[form.name],
+        kinds=[values or form.name],
     )
+
+
+def pair_of(case):
+    """The same of both halves of a register."""
+
+    def near(got, a):
+        return all(case.near(got >> n & 0xFFFF, a >> n & 0xFFFF) for n in (0, 16))
+
+    form = case.kinds[0] + "x2"
+    text = case.text.replace(f".{case.kinds[0]} ", f".{form} ")
+    return Case(text, [32], [32], lambda a: None, near=near, kinds=[form])
 
 
 def exp2(x):
@@ -302,8 +325,15 @@ def approximate_cases():
     yield approximate("rsqrt.approx", rsqrt, exact.F64, 2**-50)
     yield approximate("ex2.approx", exp2, exact.F16, 2**-9)
     yield approximate("tanh.approx", math.tanh, exact.F16, 2**-9)
-    yield approximate("ex2.approx.ftz", exp2, exact.BF16, 2**-6)
+    yield approximate("ex2.approx", exp2, exact.BF16, 2**-6, ftz=True)
+    # From -125 to -134: results of which the last are subnormal.
+    ends = range(0xC2FA, 0xC307)
+    yield approximate("ex2.approx", exp2, exact.BF16, 2**-6, ftz=True, values=ends)
     yield approximate("tanh.approx", math.tanh, exact.BF16, 2**-6)
+    yield pair_of(approximate("ex2.approx", exp2, exact.F16, 2**-9))
+    yield pair_of(approximate("tanh.approx", math.tanh, exact.F16, 2**-9))
+    yield pair_of(approximate("ex2.approx", exp2, exact.BF16, 2**-6, ftz=True))
+    yield pair_of(approximate("tanh.approx", math.tanh, exact.BF16, 2**-6))
     for op in ("div.approx", "div.full"):
 
         def near(got, a, b):

@@ -4,6 +4,7 @@
 import itertools
 
 from cases import INTEGERS, Case, clamp, compare, mask, of_type, signed
+from exact import F32
 
 
 def integer(name, text, function, sources=2, result=None, shifts=(), extra=()):
@@ -231,6 +232,70 @@ def video_cases():
         )
 
 
+def predicate_cases():
+    for op, function in (
+        ("and", lambda a, b: a & b),
+        ("or", lambda a, b: a | b),
+        ("xor", lambda a, b: a ^ b),
+    ):
+        for x, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            signs = ["!" * x, "!" * y]
+            yield Case(
+                f"{op}.pred {{0}}, {signs[0]}{{1}}, {signs[1]}{{2}};",
+                [1],
+                [1, 1],
+                lambda a, b, f=function, x=x, y=y: f(a ^ x, b ^ y),
+            )
+    for op, result in (("not", 1), ("mov", 0)):
+        yield Case(f"{op}.pred {{0}}, {{1}};", [1], [1], lambda a, r=result: a ^ r)
+        yield Case(f"{op}.pred {{0}}, !{{1}};", [1], [1], lambda a, r=result: a ^ r ^ 1)
+
+
+# How many bits are moved, and how many each part has.
+PARTS = ((16, 8), (32, 16), (32, 8), (64, 32), (64, 16))
+
+
+def vector(names):
+    return "{{" + ", ".join(names) + "}}"
+
+
+def places(first, count):
+    return [f"{{{first + n}}}" for n in range(count)]
+
+
+def vector_cases():
+    """mov to a vector, and from one. Parts of 8 bits come from registers of 16 and go there."""
+    for bits, part in PARTS:
+        count, lane = bits // part, max(part, 16)
+        given, taken = places(1, count), places(0, count)
+        before, after = [], []
+        if part == 8:
+            before = [f"cvt.u8.u16 %part{n}, {each};" for n, each in enumerate(given)]
+            after = [f"cvt.u16.u8 {each}, %part{n};" for n, each in enumerate(taken)]
+            given = taken = [f"%part{n}" for n in range(count)]
+        yield Case(
+            "\n".join([*before, f"mov.b{bits} {{0}}, {vector(given)};"]),
+            [bits],
+            [lane] * count,
+            lambda *values, p=part: sum((each & mask(p)) << p * n for n, each in enumerate(values)),
+        )
+        yield Case(
+            "\n".join([f"mov.b{bits} {vector(taken)}, {{{count}}};", *after]),
+            [lane] * count,
+            [bits],
+            lambda value, p=part, c=count: tuple(value >> p * n & mask(p) for n in range(c)),
+        )
+    for part in (64, 32):
+        count = 128 // part
+        yield Case(
+            f"mov.b128 %wide0, {vector(places(count, count))};\nmov.b128 %wide1, %wide0;\n"
+            f"mov.b128 {vector(places(0, count))}, %wide1;",
+            [part] * count,
+            [part] * count,
+            lambda *values: values,
+        )
+
+
 def bit_cases():
     for bits in (16, 32, 64):
         full = mask(bits)
@@ -280,6 +345,13 @@ def bit_cases():
             [bits],
             [bits, bits, 32],
             lambda a, b, c: a if compare("ge", "f32", c, 0) else b,
+            kinds=[None, None, "f32"],
+        )
+        yield Case(
+            f"slct.ftz.b{bits}.f32 {{0}}, {{1}}, {{2}}, {{3}};",
+            [bits],
+            [bits, bits, 32],
+            lambda a, b, c: a if compare("ge", "f32", F32.flush(c), 0) else b,
             kinds=[None, None, "f32"],
         )
         yield Case(f"mov.b{bits} {one}", [bits], [bits], lambda a: a)
@@ -445,22 +517,6 @@ def more_bit_cases():
             [32] * 3,
             lambda a, b, c, m=mode: permute(a, b, c, m),
         )
-    yield Case("mov.b32 {0}, {{{1}, {2}}};", [32], [16] * 2, lambda a, b: b << 16 | a)
-    yield Case("mov.b64 {0}, {{{1}, {2}}};", [64], [32] * 2, lambda a, b: b << 32 | a)
-    yield Case(
-        "mov.b64 {0}, {{{1}, {2}, {3}, {4}}};",
-        [64],
-        [16] * 4,
-        lambda a, b, c, d: d << 48 | c << 32 | b << 16 | a,
-    )
-    yield Case("mov.b32 {{{0}, {1}}}, {2};", [16] * 2, [32], lambda a: (a & 0xFFFF, a >> 16))
-    yield Case("mov.b64 {{{0}, {1}}}, {2};", [32] * 2, [64], lambda a: (a & mask(32), a >> 32))
     yield Case("mov.b64 {{{0}, _}}, {1};", [32], [64], lambda a: a & mask(32))
-    for op, function in (
-        ("and", lambda a, b: a & b),
-        ("or", lambda a, b: a | b),
-        ("xor", lambda a, b: a ^ b),
-    ):
-        yield Case(f"{op}.pred {{0}}, {{1}}, {{2}};", [1], [1, 1], function)
-    yield Case("not.pred {0}, {1};", [1], [1], lambda a: 1 - a)
-    yield Case("mov.pred {0}, {1};", [1], [1], lambda a: a)
+    yield from vector_cases()
+    yield from predicate_cases()

@@ -35,9 +35,10 @@ def kernel(case):
     names = [f"o{i}" for i in range(outputs)] + [f"g{i}" for i in range(outputs)]
     names += [f"s{i}" for i in range(count)]
     lines.append(",\n".join(f"  .param .u64 p_{name}" for name in names) + "\n)\n{")
-    lines.append(
-        ".reg .b64 %at<64>; .reg .b8 %byte; .reg .b32 %i, %odd, %flag; .reg .pred %p_odd, %truth;"
-    )
+    lines += [
+        ".reg .b64 %at<64>; .reg .b8 %byte, %part<4>; .reg .b128 %wide<2>;",
+        ".reg .b32 %i, %odd, %flag; .reg .pred %p_odd, %truth;",
+    ]
     for i, bits in enumerate(case.sources):
         lines.append(register(bits, f"%s{i}"))
     for i, bits in enumerate(case.results):
