@@ -98,6 +98,16 @@ inline bool take_hints(Lowering &l) {
   return strong;
 }
 
+// The last of the operands is a cache policy if the hint says so; which is to be asked before hints
+// are taken.
+inline bool has_policy(const Lowering &l) {
+  return l.has("L2::cache_hint");
+}
+inline void expect_operands(Lowering &l, std::size_t least, std::size_t most, bool policy) {
+  l.expect_operands(least + policy, most + policy);
+  if (policy) l.read(l.operands() - 1, Type::b64);
+}
+
 inline unsigned take_vector(Lowering &l) {
   return l.take("v2") ? 2 : l.take("v4") ? 4 : l.take("v8") ? 8 : 1;
 }

@@ -21,10 +21,7 @@ T applied(T old, T b) {
   if constexpr (op == Op::or_) return static_cast<T>(old | b);
   if constexpr (op == Op::xor_) return static_cast<T>(old ^ b);
   if constexpr (op == Op::exch) return b;
-  if constexpr (op == Op::add) {
-    if constexpr (std::is_same_v<T, float>) return canonical(old + b);
-    return static_cast<T>(static_cast<U>(old) + static_cast<U>(b));
-  }
+  if constexpr (op == Op::add) return static_cast<T>(static_cast<U>(old) + static_cast<U>(b));
   if constexpr (op == Op::inc) return old >= b ? T{} : static_cast<T>(old + 1);
   if constexpr (op == Op::dec) return old == 0 || old > b ? b : static_cast<T>(old - 1);
   if constexpr (op == Op::min) return b < old ? b : old;
@@ -83,10 +80,9 @@ void order_atomic(const Request &r, std::uint32_t changed) {
   r.warp.polled();
 }
 
-// The lanes one after the other, `count` values each.
+// The lanes one after the other, `count` values each: f(old value, lane's, lane, its memory).
 template <class Bits, class F>
 void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
-  if (!mask) return;
   Request r{w,   i, mask, static_cast<std::uint32_t>(sizeof(Bits)) * i.count, Operation::atomic,
             true};
   find_addresses(r);
@@ -101,9 +97,9 @@ void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
     Bits *d = i.count == 1 ? w.lanes<Bits>(i.d) : w.lanes<Bits>(places[i.count + n]);
     each_active(mask, [&](unsigned k) {
       const Bits value = b[k];
-      const Bits old = exchange<Bits>(found.at[k] + n * sizeof(Bits),
-                                      [&](Bits before) { return f(before, value, k); });
-      changed |= std::uint32_t{f(old, value, k) != old} << k;
+      std::byte *const at = found.at[k] + n * sizeof(Bits);
+      const Bits old = exchange<Bits>(at, [&](Bits before) { return f(before, value, k, at); });
+      changed |= std::uint32_t{f(old, value, k, at) != old} << k;
       d[k] = old;
     });
   }
@@ -113,37 +109,51 @@ void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
 template <Op op, class T>
 void atomic(Warp &w, const Instruction &i, std::uint32_t mask) {
   using Bits = typename BitsOf<T>::type;
-  atomic_lanes<Bits>(w, i, mask, [](Bits old, Bits b, unsigned) {
+  atomic_lanes<Bits>(w, i, mask, [](Bits old, Bits b, unsigned, const std::byte *) {
     return std::bit_cast<Bits>(applied<op>(std::bit_cast<T>(old), std::bit_cast<T>(b)));
   });
 }
 
 template <Op op, HalfKind kind>
 void atomic_half(Warp &w, const Instruction &i, std::uint32_t mask) {
-  atomic_lanes<std::uint16_t>(w, i, mask, [](std::uint16_t old, std::uint16_t b, unsigned) {
-    return applied_half<op, kind>(old, b);
-  });
+  atomic_lanes<std::uint16_t>(w, i, mask,
+                              [](std::uint16_t old, std::uint16_t b, unsigned, const std::byte *) {
+                                return applied_half<op, kind>(old, b);
+                              });
 }
 
 template <Op op, HalfKind kind>
 void atomic_pair(Warp &w, const Instruction &i, std::uint32_t mask) {
-  atomic_lanes<std::uint32_t>(w, i, mask, [](std::uint32_t old, std::uint32_t b, unsigned) {
-    return applied_pair<op, kind>(old, b);
-  });
+  atomic_lanes<std::uint32_t>(w, i, mask,
+                              [](std::uint32_t old, std::uint32_t b, unsigned, const std::byte *) {
+                                return applied_pair<op, kind>(old, b);
+                              });
+}
+
+// Subnormal numbers are zero in global memory, and not in shared memory.
+void add_singles(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const auto shared = reinterpret_cast<std::uintptr_t>(w.block.shared.data());
+  const std::size_t room = w.block.shared.size();
+  atomic_lanes<std::uint32_t>(
+      w, i, mask, [=](std::uint32_t old, std::uint32_t b, unsigned, const std::byte *at) {
+        const bool flushes = reinterpret_cast<std::uintptr_t>(at) - shared >= room;
+        const auto value = [=](float x) { return flushes ? flushed(x) : x; };
+        return bits_of_float(canonical(value(value(float_of(old)) + value(float_of(b)))));
+      });
 }
 
 template <class Bits>
 void atomic_cas(Warp &w, const Instruction &i, std::uint32_t mask) {
   const Bits *c = w.lanes<Bits>(i.c);
-  atomic_lanes<Bits>(w, i, mask,
-                     [=](Bits old, Bits b, unsigned k) { return old == b ? c[k] : old; });
+  atomic_lanes<Bits>(w, i, mask, [=](Bits old, Bits b, unsigned k, const std::byte *) {
+    return old == b ? c[k] : old;
+  });
 }
 
 // 128 bits: not every processor can do this in one operation.
 template <bool compare>
 void atomic_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   static std::mutex mutex;
-  if (!mask) return;
   Request r{w, i, mask, 16, Operation::atomic, true};
   find_addresses(r);
   r.together = false;
@@ -173,8 +183,8 @@ void atomic_128(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 template <Op op>
 Execute atomic_of_bits(Type type) {
-  if (bits_of(type) == 32 && !is_real(type)) return atomic<op, std::uint32_t>;
-  if (bits_of(type) == 64 && !is_real(type)) return atomic<op, std::uint64_t>;
+  if (type == Type::b32) return atomic<op, std::uint32_t>;
+  if (type == Type::b64) return atomic<op, std::uint64_t>;
   return nullptr;
 }
 
@@ -203,24 +213,22 @@ Execute atomic_of_halves(Type type) {
       return atomic_half<op, HalfKind::bf16>;
     case Type::f16x2:
       return atomic_pair<op, HalfKind::f16>;
-    case Type::bf16x2:
-      return atomic_pair<op, HalfKind::bf16>;
     default:
-      return nullptr;
+      return atomic_pair<op, HalfKind::bf16>;
   }
 }
 
 Execute atomic_of(Op op, Type type) {
   switch (op) {
     case Op::and_:
-      return is_bits(type) ? atomic_of_bits<Op::and_>(type) : nullptr;
+      return atomic_of_bits<Op::and_>(type);
     case Op::or_:
-      return is_bits(type) ? atomic_of_bits<Op::or_>(type) : nullptr;
+      return atomic_of_bits<Op::or_>(type);
     case Op::xor_:
-      return is_bits(type) ? atomic_of_bits<Op::xor_>(type) : nullptr;
+      return atomic_of_bits<Op::xor_>(type);
     case Op::exch:
       if (type == Type::b128) return atomic_128<false>;
-      return is_bits(type) ? atomic_of_bits<Op::exch>(type) : nullptr;
+      return atomic_of_bits<Op::exch>(type);
     case Op::cas:
       if (type == Type::b16) return atomic_cas<std::uint16_t>;
       if (type == Type::b32) return atomic_cas<std::uint32_t>;
@@ -228,26 +236,32 @@ Execute atomic_of(Op op, Type type) {
       if (type == Type::b128) return atomic_128<true>;
       return nullptr;
     case Op::add:
-      if (type == Type::f32) return atomic<Op::add, float>;
+      if (type == Type::f32) return add_singles;
       if (type == Type::f64) return atomic<Op::add, double>;
-      if (Execute run = atomic_of_halves<Op::add>(type)) return run;
-      return atomic_of_integers<Op::add>(type);
+      if (is_half(type)) return atomic_of_halves<Op::add>(type);
+      // Of s64 PTX has none: that of u64 does the same.
+      return type == Type::s64 ? nullptr : atomic_of_integers<Op::add>(type);
     case Op::inc:
       return type == Type::u32 ? atomic<Op::inc, std::uint32_t> : nullptr;
     case Op::dec:
       return type == Type::u32 ? atomic<Op::dec, std::uint32_t> : nullptr;
     case Op::min:
-      if (Execute run = atomic_of_halves<Op::min>(type)) return run;
-      return atomic_of_integers<Op::min>(type);
+      return is_half(type) ? atomic_of_halves<Op::min>(type) : atomic_of_integers<Op::min>(type);
     case Op::max:
-      if (Execute run = atomic_of_halves<Op::max>(type)) return run;
-      return atomic_of_integers<Op::max>(type);
+      return is_half(type) ? atomic_of_halves<Op::max>(type) : atomic_of_integers<Op::max>(type);
   }
   return nullptr;
 }
 
+// Vectors are of halves, pairs of them, or sums of f32, and have 16 bytes at most.
+bool may_be_vector(Op op, Type type) {
+  if (type == Type::f32) return op == Op::add;
+  return is_half(type) && (op == Op::add || op == Op::min || op == Op::max);
+}
+
 void select_operation(Lowering &l, bool returns) {
   const auto space = take_space(l);
+  const bool policy = has_policy(l);
   if (space && *space != Space::global && *space != Space::shared)
     l.refuse("atomic operations are for global and shared memory");
   if (space != Space::shared) l.body().independent_blocks = false;
@@ -259,21 +273,26 @@ void select_operation(Lowering &l, bool returns) {
   for (auto &[name, its] : names)
     if (l.take(name)) op = its;
   if (!op) l.refuse("the operation is missing, or not known");
-  l.take("noftz");
+  if (!returns && (*op == Op::exch || *op == Op::cas)) l.refuse("it has a result");
+  if (!returns && l.out.acquires) l.refuse("it cannot acquire");
+  const bool noftz = l.take("noftz");
   const unsigned count = take_vector(l);
   take_hints(l);
   const Type type = l.type();
+  if (noftz != is_half(type)) l.refuse(".noftz is with halves, and must be there");
   l.out.count = static_cast<std::uint8_t>(count);
   const std::size_t address = returns ? 1 : 0;
   const std::size_t values = *op == Op::cas ? 2 : 1;
-  l.expect_operands(address + 1 + values, address + 2 + values);
+  expect_operands(l, address + 1 + values, address + 1 + values, policy);
   l.bind_address(address, space.value_or(Space::generic));
   if (count == 1) {
+    if (is_half(type) && *op != Op::add) l.refuse("it is only of vectors");
     l.out.d = returns ? l.write(0, type) : l.scratch();
     l.out.b = l.read(address + 1, type);
     if (*op == Op::cas) l.out.c = l.read(address + 2, type);
   } else {
-    if (*op == Op::cas || *op == Op::exch || bytes_of(type) * count > 16) l.refuse_type(type);
+    if (space == Space::shared) l.refuse("vectors are not in shared memory");
+    if (!may_be_vector(*op, type) || bytes_of(type) * count > 16) l.refuse_type(type);
     std::vector<Place32> places;
     const Operand &from = l.operand(address + 1);
     if (from.parts.size() != count || (returns && l.operand(0).parts.size() != count))

@@ -16,7 +16,6 @@ struct [[gnu::packed]] Loose {
 // T is the type in memory, R the lanes of a register.
 template <class T, class R>
 void load(Warp &w, const Instruction &i, std::uint32_t mask) {
-  if (!mask) return;
   Request r{w, i, mask, static_cast<std::uint32_t>(sizeof(T)) * i.count, Operation::load, i.atomic};
   find_addresses(r);
   Reach found;
@@ -54,7 +53,6 @@ void load(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 template <class T, class R>
 void store(Warp &w, const Instruction &i, std::uint32_t mask) {
-  if (!mask) return;
   Request r{w,       i, mask, static_cast<std::uint32_t>(sizeof(T)) * i.count, Operation::store,
             i.atomic};
   find_addresses(r);
@@ -102,7 +100,6 @@ void store(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 // 128 bits are two rows of lanes.
 void load_128(Warp &w, const Instruction &i, std::uint32_t mask) {
-  if (!mask) return;
   Request r{w, i, mask, 16, Operation::load, i.atomic};
   find_addresses(r);
   Reach found;
@@ -117,7 +114,6 @@ void load_128(Warp &w, const Instruction &i, std::uint32_t mask) {
 }
 
 void store_128(Warp &w, const Instruction &i, std::uint32_t mask) {
-  if (!mask) return;
   Request r{w, i, mask, 16, Operation::store, i.atomic};
   find_addresses(r);
   Reach found;
@@ -134,7 +130,6 @@ void store_128(Warp &w, const Instruction &i, std::uint32_t mask) {
 // A kernel's parameters are the same for all lanes.
 template <class T, class R>
 void load_parameter(Warp &w, const Instruction &i, std::uint32_t mask) {
-  if (!mask) return;
   const auto &bytes = w.worker.launch.launch.parameters;
   const auto offset = static_cast<std::uint64_t>(i.immediate);
   const std::uint64_t size = sizeof(T) * i.count;
@@ -170,49 +165,47 @@ Transfer transfer_of(Type type, unsigned bits) {
     case Type::s8:
       return transfer_of<std::int8_t>(bits);
     case Type::b16:
-    case Type::f16:
-    case Type::bf16:
     case Type::u16:
       return transfer_of<std::uint16_t>(bits);
     case Type::s16:
       return transfer_of<std::int16_t>(bits);
     case Type::b32:
     case Type::f32:
-    case Type::f16x2:
-    case Type::bf16x2:
     case Type::u32:
       return transfer_of<std::uint32_t>(bits);
     case Type::s32:
       return transfer_of<std::int32_t>(bits);
-    case Type::b64:
-    case Type::u64:
-    case Type::s64:
-    case Type::f64:
-      return transfer_of<std::uint64_t>(bits);
     default:
-      return {};
+      return transfer_of<std::uint64_t>(bits);
   }
 }
 
 void select_transfer(Lowering &l, bool is_load) {
   const auto space = take_space(l);
   const bool again = l.has("cv");  // caches are not simulated
+  const bool policy = has_policy(l);
   l.out.atomic = take_hints(l);
   if ((again || l.out.atomic) && space.value_or(Space::generic) != Space::shared)
     l.body().independent_blocks = false;
   const unsigned count = take_vector(l);
   take_hints(l);  // hints may follow the vector
   const Type type = l.type();
+  if (!is_movable(type) && type != Type::b128) l.refuse_type(type);
+  if (!is_load && space == Space::constant) l.refuse("constant memory is not written");
+  if (is_load ? l.out.releases : l.out.acquires) l.refuse("a load acquires, a store releases");
+  if (l.out.atomic && (space == Space::param || space == Space::constant))
+    l.refuse("parameters and constants are read by .weak loads");
   const std::size_t address = is_load ? 1 : 0, value = is_load ? 0 : 1;
-  l.expect_operands(2, 3);  // the third is a cache policy
+  expect_operands(l, 2, 2, policy);
   l.out.count = static_cast<std::uint8_t>(count);
   if (bytes_of(type) * count > 32) l.refuse("a vector has at most 32 bytes");
   const Operand &operand = l.operand(value);
-  if ((operand.kind == Operand::Kind::vector) != (count > 1) || operand.parts.size() > count)
+  if ((operand.kind == Operand::Kind::vector) != (count > 1) ||
+      (count > 1 && operand.parts.size() != count))
     l.refuse("a vector of " + std::to_string(count) + " is expected");
   l.bind_address(address, space.value_or(Space::generic));
   if (type == Type::b128) {
-    if (count != 1) l.refuse_type(type);
+    if (count != 1) l.refuse("there is no vector of .b128");
     l.out.d = is_load ? l.write(operand, type) : l.read(operand, type);
     l.out.run = is_load ? load_128 : store_128;
     return;
@@ -221,6 +214,11 @@ void select_transfer(Lowering &l, bool is_load) {
   const auto bind = [&](const Operand &each) {
     unsigned its_bits = 0;
     if (is_load && each.kind == Operand::Kind::sink) return l.scratch();
+    // A number is as wide as the registers beside it.
+    if (!is_load && bits > bits_of(type) &&
+        (type == Type::f32 ? each.kind == Operand::Kind::single
+                           : each.kind == Operand::Kind::integer))
+      return l.constant(each.bits, bits);
     const Place32 place =
         is_load ? l.write_wide(each, type, its_bits) : l.read_wide(each, type, its_bits);
     if (its_bits > 64) l.refuse("a register of 128 bits does not fit");
@@ -235,35 +233,45 @@ void select_transfer(Lowering &l, bool is_load) {
   if (count == 1) {
     l.out.d = bind(operand);
   } else {
-    if (operand.parts.size() != count)
-      l.refuse("a vector of " + std::to_string(count) + " is expected");
-    // Registers first: they determine the width of a constant's lanes.
+    // Registers first: they determine the width of a number's lanes.
     std::vector<Place32> places(count);
     for (bool registers : {true, false})
       for (unsigned n = 0; n < count; ++n)
         if ((operand.parts[n].kind == Operand::Kind::reg) == registers)
           places[n] = bind(operand.parts[n]);
     for (const Operand &part : operand.parts)
-      if (part.kind != Operand::Kind::reg && part.kind != Operand::Kind::sink && bits &&
-          bits != std::max(16u, bits_of(type)))
+      if (part.kind == Operand::Kind::real && bits != bits_of(type))
         l.refuse("a number does not go with registers that are wider than the type");
     l.out.list = l.add_list(places);
   }
-  if (!bits) bits = std::max(16u, bits_of(type));
+  if (!bits) l.refuse("at least one register is loaded");
   const Transfer made = transfer_of(type, bits);
   l.out.run = is_load ? made.load : made.store;
   const Operand &where = l.operand(address);
   if (is_load && l.out.space == Space::param &&
       (where.parts.empty() || where.parts[0].kind == Operand::Kind::parameter))
     l.out.run = made.parameter;
-  if (!l.out.run) l.refuse_type(type);
 }
 
 void nothing(Warp &, const Instruction &, std::uint32_t) {}
 
+// How much of its source a copy reads; zeros fill the rest.
+enum class Source : std::uint8_t { whole, sized, ignored_if };
+
+template <Source source>
+void find_sizes(const Warp &w, const Instruction &i, std::uint32_t (&sizes)[lanes_of_warp]) {
+  for (unsigned k = 0; k < lanes_of_warp; ++k) {
+    sizes[k] = i.size;
+    if constexpr (source == Source::sized)
+      sizes[k] = std::min<std::uint32_t>(w.lanes<std::uint32_t>(i.c)[k], i.size);
+    if constexpr (source == Source::ignored_if)
+      if ((w.bits(i.c) ^ (i.atomic ? ~0u : 0)) & lane_bits.bit[k]) sizes[k] = 0;
+  }
+}
+
 // Done at once. Only the check of races knows what has not been waited for.
+template <Source source>
 void copy_async(Warp &w, const Instruction &i, std::uint32_t mask) {
-  if (!mask) return;
   Instruction from = i;
   from.a = i.b;
   from.immediate = static_cast<std::int32_t>(i.e);
@@ -271,23 +279,25 @@ void copy_async(Warp &w, const Instruction &i, std::uint32_t mask) {
   from.option = i.option2;
   from.cache = i.cache - 1;  // bound just before
   from.flag = false;
-  std::uint32_t copied[32];
-  const std::uint32_t *sizes = i.atomic ? w.lanes<std::uint32_t>(i.c) : nullptr;
-  std::uint32_t reading = 0;
-  for (unsigned k = 0; k < 32; ++k) {
-    copied[k] = sizes ? std::min<std::uint32_t>(sizes[k], i.size) : i.size;
-    if (copied[k]) reading |= 1u << k;
-  }
-  reading &= mask;
-  alignas(64) std::byte row[32 * 16] = {};
-  if (reading) {
-    Request r{w, from, reading, i.size, Operation::load, false};
+  std::uint32_t sizes[lanes_of_warp];
+  find_sizes<source>(w, i, sizes);
+  alignas(64) std::byte row[lanes_of_warp * 16] = {};
+  // A size that is no power of two is read in parts that are, the largest first.
+  for (std::uint32_t part = i.size; part; part /= 2) {
+    std::uint32_t reading = 0;
+    for (unsigned k = 0; k < lanes_of_warp; ++k)
+      if (sizes[k] & part) reading |= lane_bits.bit[k];
+    if (!(reading &= mask)) continue;
+    const auto before = [&](unsigned k) { return sizes[k] & ~(2 * part - 1); };
+    Request r{w, from, reading, part, Operation::load, false};
     find_addresses(r);
     r.together = false;
+    r.high += i.size - part;
+    each_active(reading, [&](unsigned k) { r.addresses[k] += before(k); });
     Reach found;
     w.worker.memory.reach(r, found);
     each_active(reading,
-                [&](unsigned k) { std::memcpy(row + k * i.size, found.at[k], copied[k]); });
+                [&](unsigned k) { std::memcpy(row + k * i.size + before(k), found.at[k], part); });
   }
   Request r{w, i, mask, i.size, Operation::store, false};
   r.values = row;
@@ -333,11 +343,14 @@ void select_copy(Lowering &l) {
     l.out.run = commits ? commit_group : wait_all;
     return;
   }
-  l.take_any({"ca", "cg"});
-  if (!l.take_any({"shared", "shared::cta"}) || !l.take("global"))
+  const bool cached = l.take("ca");
+  if (!cached && !l.take("cg")) l.refuse("it wants .ca or .cg");
+  const std::string_view to = l.take_next(), from = l.take_next();
+  if ((to != "shared" && to != "shared::cta") || from != "global")
     l.refuse("only from global to shared memory");
+  const bool policy = has_policy(l);
   take_hints(l);
-  l.expect_operands(3, 5);
+  expect_operands(l, 3, 4, policy);
   l.bind_address(1, Space::global);
   l.out.b = l.out.a;
   l.out.option2 = l.out.option;
@@ -346,32 +359,53 @@ void select_copy(Lowering &l) {
   l.out.e = static_cast<std::uint32_t>(l.out.immediate);
   l.bind_address(0, Space::shared);
   const Operand &size = l.operand(2);
-  if (size.kind != Operand::Kind::integer || (size.bits != 4 && size.bits != 8 && size.bits != 16))
-    l.refuse("4, 8 or 16 bytes are copied");
+  if (size.kind != Operand::Kind::integer ||
+      (size.bits != 16 && (!cached || (size.bits != 4 && size.bits != 8))))
+    l.refuse("4, 8 or 16 bytes are copied, by .cg 16");
   l.out.size = static_cast<std::uint8_t>(size.bits);
   l.out.count = 1;
-  if (l.operands() > 3 && l.operand(3).kind != Operand::Kind::reg &&
-      l.operand(3).kind != Operand::Kind::integer)
-    l.refuse("the size of the source is a register or a number");
-  if (l.operands() > 3) {
-    const Operand &read = l.operand(3);
-    if (read.kind == Operand::Kind::reg && l.function().registers[read.index].type == Type::pred)
-      l.refuse("a predicate that ignores the source is not supported");
-    if (read.kind == Operand::Kind::integer ||
-        bits_of(l.function().registers[read.index].type) == 32) {
-      l.out.c = l.read(3, Type::b32);
-      l.out.atomic = true;
-    }
+  l.out.run = copy_async<Source::whole>;
+  if (l.operands() - policy == 3) return;
+  const Operand &read = l.operand(3);
+  if (read.kind == Operand::Kind::reg && l.function().registers[read.index].type == Type::pred) {
+    l.out.c = l.read(3, Type::pred);
+    l.out.atomic = read.negated;
+    l.out.run = copy_async<Source::ignored_if>;
+  } else {
+    l.out.c = l.read(3, Type::b32);
+    l.out.run = copy_async<Source::sized>;
   }
-  l.out.run = copy_async;
 }
 
 void zero_64(Warp &w, const Instruction &i, std::uint32_t mask) {
   put(w.lanes<std::uint64_t>(i.d), mask, [](unsigned) { return std::uint64_t{0}; });
 }
 
-void take_all(Lowering &l) {
+// Caches are not simulated, and the contents of memory after a discard are undefined: they may be
+// what they were.
+void select_hint(Lowering &l) {
+  Space space = l.take("global") ? Space::global : Space::generic;
+  if (l.root == "prefetch" || l.root == "prefetchu") {
+    if (l.root == "prefetch" && l.take("local")) space = Space::local;
+    const bool eviction =
+        space != Space::local && l.take_any({"L2::evict_last", "L2::evict_normal"});
+    if (!eviction && !l.take("L1") && !l.take("L2")) l.refuse("the level is missing");
+    l.expect_operands(1);
+  } else {
+    if (!l.take(l.root == "discard" ? "L2" : "L2::evict_normal")) l.refuse("the level is missing");
+    l.expect_operands(2);
+    if (l.operand(1).kind != Operand::Kind::integer || l.operand(1).bits != 128)
+      l.refuse("it is of 128 bytes");
+  }
+  l.bind_address(0, space);
+  l.out.run = nothing;
+}
+
+void select_policy(Lowering &l) {
+  if (!l.take_any({"fractional", "range", "cvt"})) l.refuse("how it is made is missing");
   while (l.next()) l.take_next();
+  l.out.d = l.write(0, Type::b64);
+  l.out.run = zero_64;
 }
 
 }  // namespace
@@ -381,18 +415,9 @@ bool select_memory(Lowering &l) {
   if (root == "ld" || root == "ldu") return select_transfer(l, true), true;
   if (root == "st") return select_transfer(l, false), true;
   if (root == "cp") return select_copy(l), true;
-  if (root == "prefetch" || root == "prefetchu" || root == "applypriority" || root == "discard") {
-    // Hints: the contents of memory after a discard are undefined, and may be what they were.
-    take_all(l);
-    l.out.run = nothing;
-    return true;
-  }
-  if (root == "createpolicy") {
-    take_all(l);
-    l.out.d = l.write(0, Type::b64);
-    l.out.run = zero_64;
-    return true;
-  }
+  if (root == "prefetch" || root == "prefetchu" || root == "applypriority" || root == "discard")
+    return select_hint(l), true;
+  if (root == "createpolicy") return select_policy(l), true;
   return false;
 }
 

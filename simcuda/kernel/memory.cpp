@@ -186,9 +186,10 @@ void Memory::reach_global_lane(Request &request, unsigned lane, std::uint64_t ad
       return reach_shared_lane(request, lane, address - shared_base, found);
     if (address - local_base < most_of_window)
       return reach_local_lane(request, lane, address - local_base, found);
-    if (address - param_base < most_of_window)
-      return reach_param_lane(request, lane, address - param_base, found);
   }
+  // The kernel's parameters are in global memory.
+  if (address - param_base < most_of_window)
+    return reach_param_lane(request, lane, address - param_base, found);
   // Alignment is checked first, as hardware does.
   if (address & (request.size - 1)) fail(request, FaultKind::misaligned, lane, address, space, {});
   View *view = address < shared_base ? find(address) : nullptr;

@@ -2,6 +2,7 @@
 """What simcuda's kernels compute, computed by the driver's: each instruction against the numbers
 that simcuda is tested with, random programs against the same evaluator, parts of the language."""
 
+import importlib
 import random
 import sys
 import unittest
@@ -17,20 +18,37 @@ if str(KERNEL) not in sys.path:
 import all_cases  # noqa: E402
 
 # Those that check numbers, and need none of the engine's own checks.
-LAUNCHES = (
-    "test_recursion",
-    "test_lanes_that_wait_for_each_other",
-    "test_blocks_that_wait_for_each_other",
-    "test_grid_barrier",
-    "test_lanes_that_name_different_masks",
-    "test_printf",
-    "test_switch_and_reductions_of_barriers",
-    "test_asynchronous_copies",
-    "test_atomic_operations",
-    "test_modules_are_linked",
-    "test_names_of_one_module_are_its_own",
-    "test_dynamic_shared_memory",
-)
+LAUNCHES = {
+    "test_launches": (
+        "test_recursion",
+        "test_lanes_that_wait_for_each_other",
+        "test_blocks_that_wait_for_each_other",
+        "test_grid_barrier",
+        "test_lanes_that_name_different_masks",
+        "test_printf",
+        "test_switch_and_reductions_of_barriers",
+        "test_asynchronous_copies",
+        "test_atomic_operations",
+        "test_modules_are_linked",
+        "test_names_of_one_module_are_its_own",
+        "test_dynamic_shared_memory",
+    ),
+    "test_memory": (
+        "test_loads_and_stores_of_all_types",
+        "test_vectors",
+        "test_128_bits",
+        "test_parameters_by_their_addresses",
+        "test_kinds_of_addresses",
+        "test_addresses_of_local_memory",
+        "test_hints_leave_memory_alone",
+        "test_parts_of_a_copy",
+        "test_atomic_operations_of_all_types",
+        "test_compare_and_swap",
+        "test_128_bits_are_swapped",
+        "test_atomic_operations_of_halves",
+        "test_sums_of_singles",
+    ),
+}
 # One is about what the engine finds, one about how it links.
 OF_THE_ENGINE = ("races_of_real_kernels", "grid_barrier")
 
@@ -100,14 +118,13 @@ def _add_tests():
         while hasattr(Instructions, name):  # with other numbers
             name += " again"
         setattr(Instructions, name, lambda self, case=case: self.compute(case))
-    for name in LAUNCHES:
+    for module, names in LAUNCHES.items():
+        for name in names:
 
-        def test(self, name=name):
-            import test_launches
+            def test(self, module=module, name=name):
+                self.attempt(getattr(importlib.import_module(module), name))
 
-            self.attempt(getattr(test_launches, name))
-
-        setattr(Launches, name, test)
+            setattr(Launches, name, test)
 
 
 _add_tests()
