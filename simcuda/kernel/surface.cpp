@@ -71,7 +71,7 @@ class Access {
       if (value >= 0 && value <= most) continue;
       const auto outside = static_cast<Outside>(instruction_.option2);
       if (outside == Outside::zero) return;
-      if (outside == Outside::trap || most < 0)
+      if (outside == Outside::trap || most < 0)  // clamped to what is too small for it
         fail(FaultKind::outside_surface, lane, 0,
              sentence(names[n], value, static_cast<std::uint64_t>(limits[n])));
       value = value < 0 ? 0 : n == 0 ? most / request.size * request.size : most;
@@ -234,7 +234,7 @@ void take_outside(Lowering &l) {
   const Outside outside = l.take("clamp")  ? Outside::clamp
                           : l.take("zero") ? Outside::zero
                                            : Outside::trap;
-  l.take("trap");
+  if (outside == Outside::trap && !l.take("trap")) l.refuse("it wants .trap, .clamp or .zero");
   l.out.option2 = static_cast<std::uint16_t>(outside);
 }
 
@@ -295,9 +295,7 @@ void select_reduction(Lowering &l) {
   l.expect_operands(2);
   std::vector<Place32> list;
   bind_texels(l, 0, geometry, Type::s32, list);
-  const Operand &given = l.operand(1);
-  const bool singleton = given.kind == Operand::Kind::vector && given.parts.size() == 1;
-  list.push_back(l.read(singleton ? given.parts[0] : given, type));
+  list.push_back(l.read(1, type));
   l.out.list = l.add_list(list);
   l.out.count = 1;
   l.out.unseen = true;

@@ -386,11 +386,10 @@ void select_tex(Lowering &l) {
   }
   for (std::size_t i = 2; choice == Choice::gradients && i < 4; ++i) {
     const Operand &given = l.operand(i);
-    const bool alone = given.kind != Operand::Kind::vector;
-    if ((alone ? 1 : given.parts.size()) < geometry.dimensions)
-      l.refuse("a gradient has a number for each dimension");
+    if (given.kind != Operand::Kind::vector || given.parts.size() < geometry.dimensions)
+      l.refuse("a gradient is a vector with a number for each dimension");
     for (unsigned n = 0; n < geometry.dimensions; ++n)
-      list.push_back(l.read(alone ? given : given.parts[n], Type::f32));
+      list.push_back(l.read(given.parts[n], Type::f32));
   }
   l.out.list = l.add_list(list);
   l.out.run = tex;

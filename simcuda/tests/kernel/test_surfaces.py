@@ -166,7 +166,7 @@ def a_surface(size=(8, 8), **options):
 
 def test_outside_is_a_fault():
     for body, words in (
-        ("sust.b.2d.b32 [%q0, {%r0, 3}], %me;", "writes 4 bytes outside of a surface"),
+        ("sust.b.2d.b32.trap [%q0, {%r0, 3}], %me;", "writes 4 bytes outside of a surface"),
         ("sust.b.2d.b32.trap [%q0, {0, 8}], %me;", "Its row is 8, of 8."),
         ("suld.b.2d.b32.trap %r1, [%q0, {-4, 0}];", "Its byte in a row is -4, of 32."),
         ("sust.p.2d.b32.trap [%q0, {8, 0}], %me;", "Its byte in a row is 32, of 32."),
@@ -176,7 +176,7 @@ def test_outside_is_a_fault():
         assert words in fault["text"], fault["text"]
         assert "line" in fault["text"], fault["text"]
     fault = fault_of(
-        run("mul.lo.u32 %r0, %me, 4; sust.b.2d.b32 [%q0, {%r0, 3}], %me;", a_surface()),
+        run("mul.lo.u32 %r0, %me, 4; sust.b.2d.b32.trap [%q0, {%r0, 3}], %me;", a_surface()),
         "outside_surface",
     )
     assert "thread (8, 0, 0)" in fault["text"], fault["text"]
@@ -238,11 +238,11 @@ def test_questions():
 
 def test_races():
     # Two threads and one texel.
-    one_finding(run("sust.b.2d.b32 [%q0, {4, 1}], %me;", a_surface()), "race")
+    one_finding(run("sust.b.2d.b32.trap [%q0, {4, 1}], %me;", a_surface()), "race")
     shifted = "shr.u32 %r0, %me, 1; mul.lo.u32 %r0, %r0, 2;"
     one_finding(
         run(
-            f"{shifted} sust.b.1d.b16 [%q0, {{%r0}}], %h0;".replace("%h0", "%h1").replace(
+            f"{shifted} sust.b.1d.b16.trap [%q0, {{%r0}}], %h0;".replace("%h0", "%h1").replace(
                 "sust", "cvt.u16.u32 %h1, %me; sust"
             ),
             a_surface(),
@@ -250,12 +250,12 @@ def test_races():
         "race",
     )
     # A thread's own texel, which another one reads: behind a barrier, or not.
-    store = """mul.lo.u32 %r0, %me, 4; sust.b.1d.b32 [%q0, {%r0}], %me;"""
+    store = """mul.lo.u32 %r0, %me, 4; sust.b.1d.b32.trap [%q0, {%r0}], %me;"""
     load = """xor.b32 %r1, %r0, 4; suld.b.1d.b32.trap %r2, [%q0, {%r1}];"""
     surface = a_surface((64, 1))
     one_finding(run(store + load, surface, block=64), "race")
     clean(run(store + "bar.sync 0;" + load, surface, block=64))
-    clean(run("mov.u32 %r0, 8; sured.b.add.1d.u32 [%q0, {%r0}], %me;", surface, block=64))
+    clean(run("mov.u32 %r0, 8; sured.b.add.1d.u32.trap [%q0, {%r0}], %me;", surface, block=64))
 
 
 def test_unwritten():
@@ -326,6 +326,8 @@ def test_refusals():
     refused("tex.cube.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%q0, {%r0, %r1, %r2, %r3}];", ".s32")
     refused("tld4.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1}];", "channel")
     refused("tld4.r.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1, %f0, %f0}];", "two")
+    refused("tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1}], {%r0, %r1};", "offsets")
+    refused("sust.p.a1d.b32.zero [%q0, {%r0, %r1}], %r2;", "not with layers")
     refused("txq.size.b32 %r0, [%q0];", "'size' cannot be asked here")
     refused("suq.filter_mode.b32 %r0, [%q0];", "'filter_mode' cannot be asked here")
     refused("suld.b.2d.b32.trap %r0, [%q0, {%f0, %q1}];", "32 are expected")
