@@ -64,7 +64,7 @@ class ByteSet {
            ++word) {
         std::uint64_t bits = words_[word];
         if (bits == (inside ? ~std::uint64_t{} : 0)) continue;
-        for (unsigned bit = 0; bit < 64;) {
+        for (unsigned bit = 0;;) {
           // The next bit that differs from the current state.
           const std::uint64_t rest = (inside ? ~bits : bits) >> bit;
           if (!rest) break;

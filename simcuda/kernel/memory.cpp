@@ -231,7 +231,7 @@ void Memory::reach_shared_lane(Request &request, unsigned lane, std::uint64_t of
                                Reach &found) {
   if (offset & (request.size - 1))
     fail(request, FaultKind::misaligned, lane, offset, Space::shared, {});
-  if (offset >= launch_.shared_room || request.size > launch_.shared_room - offset)
+  if (offset >= launch_.shared_room)  // a multiple of each size
     fail(request, FaultKind::illegal_address, lane, offset, Space::shared,
          "The block has " + std::to_string(launch_.shared_bytes) + " bytes of shared memory.");
   found.at[lane] = request.warp.block.shared.data() + offset;
@@ -430,7 +430,7 @@ void Memory::note_shared_written(Request &request, unsigned lane, std::uint64_t 
 bool Memory::note_warp(const Request &request, LastUses &uses, std::uint64_t base) const {
   const Block &block = request.warp.block;
   const bool shared = &uses == &block.shared_uses;
-  if (request.mask != all_lanes || request.strong || request.size < 4 || (request.ored & 3) ||
+  if (request.mask != all_lanes || request.strong || request.size < 4 || (base & 3) ||
       (request.high + base) >> 33 || !block.only_full ||
       (!shared && (!block.alone || block.acquired)) ||
       !uses.by_words(request.low + base, request.high + base + request.size))
@@ -471,8 +471,7 @@ bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane,
   } else {
     if (!shared && interval < block.floor && !block.acquired) return false;
     if (block.alone && interval >= block.floor && interval < block.full_floor) return true;
-    Interval found;
-    if (!launch_.intervals.find(interval, found)) return true;
+    const Interval found = launch_.intervals.find(interval);
     if (found.block != block.index)
       return block.acquired &&
              launch_.intervals.released_before(found.block, found.epoch, block.acquired);
@@ -558,7 +557,6 @@ void Memory::report_race(Request &request, const Place &place, unsigned part, un
   finding.address = place.address + part;
   finding.size = size;
   finding.space = place.shared ? Space::shared : Space::global;
-  Interval who;
   if (is_copying(other >> stamp_shift)) {
     const Stamp warp = last_interval - (other >> stamp_shift);
     finding.other_known = true;
@@ -566,7 +564,8 @@ void Memory::report_race(Request &request, const Place &place, unsigned part, un
         launch_.thread_at(request.warp.block.index, warp * lanes_of_warp + (other & 31));
     finding.other_place = launch_.place_of(other_place);
     finding.detail = "It has not waited for what it copies.";
-  } else if (other && launch_.intervals.find(other >> stamp_shift, who)) {
+  } else if (other) {
+    const Interval who = launch_.intervals.find(other >> stamp_shift);
     finding.other_known = true;
     finding.other_thread = launch_.thread_at(who.block, who.warp * lanes_of_warp + (other & 31));
     finding.other_place = launch_.place_of(other_place);

@@ -50,21 +50,17 @@ Stamp Intervals::reserve(std::uint64_t block, std::uint32_t first_epoch, std::ui
   return first;
 }
 
-bool Intervals::find(Stamp interval, Interval &found) const {
+Interval Intervals::find(Stamp interval) const {
   auto after =
       std::upper_bound(stretches_.begin(), stretches_.end(), interval,
                        [](Stamp value, const Stretch &each) { return value < each.first; });
-  if (after == stretches_.begin()) return false;
   const Stretch &stretch = *--after;
   const std::uint32_t past = interval - stretch.first;
-  found = {stretch.block, stretch.epoch + past / warps_, past % warps_};
-  return true;
+  return {stretch.block, stretch.epoch + past / warps_, past % warps_};
 }
 
 void Intervals::release(std::uint64_t block, std::uint32_t epoch) {
-  ++time_;
-  auto &list = releases_[block];
-  if (list.empty() || list.back().epoch != epoch) list.push_back({epoch, time_});
+  releases_[block].push_back({epoch, ++time_});
 }
 
 std::uint64_t Intervals::acquire() {

@@ -83,7 +83,9 @@ class Intervals {
   explicit Intervals(std::uint32_t warps) : warps_(warps) {}
   // Returns the first of `epochs` times the block's number of warps; 0: there are no more.
   Stamp reserve(std::uint64_t block, std::uint32_t first_epoch, std::uint32_t epochs);
-  bool find(Stamp interval, Interval &found) const;
+  // Of an interval that was reserved.
+  Interval find(Stamp interval) const;
+  // Once in an epoch.
   void release(std::uint64_t block, std::uint32_t epoch);
   std::uint64_t acquire();
   // Whether what this block did in this epoch was released by that time.

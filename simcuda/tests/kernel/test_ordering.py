@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What orders the threads of a block, and what does not: programs with and without races."""
 
+import struct
 import sys
 
+from engine import Buffer
 from small_programs import clean, main, one_finding, run, zeros
 
 # Each thread's word of shared memory is at %r8, %r9 is where they begin; %p0: the first warp.
@@ -390,6 +392,28 @@ def test_copies_of_16_bytes_and_of_bytes_used_singly():
     )
     right(body.format("cp.async.wait_all;\n"), block=32)
     races(body.format(""), block=32)
+
+
+class Odd(Buffer):
+    """Memory that begins at any address, as host memory may that is registered."""
+
+    def __init__(self, data, by, **options):
+        super().__init__(bytes(by) + data, **options)
+        self.address, self.size = self.address + by, self.size - by
+
+
+def test_memory_that_begins_anywhere():
+    """Words of it are not where those of the check are."""
+    own = "add.u64 %q0, %q0, {}; mad.wide.u32 %q5, %me, 4, %q0; "
+    first = "setp.lt.u32 %p1, %me, 5;\n"
+    for by, apart in (1, 3), (2, 2), (3, 1), (4, 0):
+        write = own.format(apart) + "st.global.u32 [%q5], %me;\n" + first
+        memory = Odd(bytes(300), by)
+        clean(run(write + "@%p1 ld.global.u32 %r1, [%q5];\n", memory))
+        assert struct.unpack_from("<32I", memory.bytes(), apart) == tuple(range(32))
+        one_finding(run(write + "@%p1 ld.global.u32 %r1, [%q5+4];\n", Odd(bytes(300), by)), "race")
+        clean(run(write + "@%p1 ld.global.u8 %h1, [%q5+3];\n", Odd(bytes(300), by)))
+        one_finding(run(write + "@%p1 ld.global.u8 %h1, [%q5+4];\n", Odd(bytes(300), by)), "race")
 
 
 if __name__ == "__main__":
