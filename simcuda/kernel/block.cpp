@@ -48,10 +48,11 @@ void Block::begin(std::uint64_t its_index) {
   for (auto &warp : warps) warp->begin();
 }
 
-// An event has ordered threads: what they do from now on is distinct from what they did.
+// An event has ordered threads: what they do from now on is distinct from what they did. Only where
+// races are looked for.
 void Block::begin_epoch() {
   ++epoch;
-  if (!worker.launch.races || epoch - stretch_epoch_ < stretch_length_) return;
+  if (epoch - stretch_epoch_ < stretch_length_) return;
   const std::uint32_t length = std::min(stretch_length_ * 2, 64u);
   const Stamp first = worker.launch.intervals.reserve(index, epoch, length);
   if (!first) {
@@ -85,7 +86,7 @@ void Block::join(const Warp &warp, std::uint32_t lanes) {
 
 void Block::order(const Request &request, std::uint32_t changed) {
   const Instruction &i = request.instruction;
-  if (!worker.launch.races || i.space == Space::local || i.space == Space::param) return;
+  if (!worker.launch.races || i.space == Space::local) return;
   if (!i.releases && knowledge.silent()) return;
   bool told = false;
   for (std::uint32_t left = request.mask; left;) {
@@ -262,12 +263,12 @@ void Block::report_deadlock() {
     for (unsigned number = 0; number < barriers.size(); ++number) {
       const Barrier &barrier = barriers[number];
       if (!(barrier.came >> warp->index & 1) || detail.size() > 400) continue;
+      if (!detail.empty()) detail += ' ';
       detail += "Warp " + std::to_string(warp->index) + " waits at barrier " +
                 std::to_string(number) + ", " +
-                to_string(worker.launch.place_of(barrier.places[warp->index])) + ". ";
+                to_string(worker.launch.place_of(barrier.places[warp->index])) + '.';
     }
   }
-  if (!detail.empty()) detail.pop_back();
   throw Failed{FaultKind::deadlock,
                static_cast<unsigned>(std::countr_zero(first->live)),
                0,

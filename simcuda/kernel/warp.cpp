@@ -58,12 +58,6 @@ void Warp::begin() {
     std::fill_n(value, lanes_of_warp, block.ctaid[i]);
     std::memcpy(bank_.data() + warp_bank::ctaid_x + i * sizeof value, value, sizeof value);
   }
-  for (auto &each : frames_)
-    if (each->lanes) {
-      each->lanes = 0;
-      free_frames_[each->function].push_back(each.get());
-    }
-  waiting_.clear();
   passed = {};
   live = born;
   group_changed_ = forced_ = rotate_ = false;
@@ -135,11 +129,10 @@ void Warp::need_local(std::uint32_t room) {
   local_room_ = wanted;
 }
 
+// One that does not wait at a barrier.
 void Warp::add_group(const Group &group) {
-  if (!group.mask) return;
   for (Group &each : waiting_)
-    if (each.frame == group.frame && each.pc == group.pc && each.wait != Wait::barrier &&
-        group.wait != Wait::barrier) {
+    if (each.frame == group.frame && each.pc == group.pc && each.wait != Wait::barrier) {
       each.mask |= group.mask;
       each.wait = Wait::none;  // it tries again
       return;
@@ -219,7 +212,7 @@ Warp::State Warp::run(std::uint64_t budget) {
   executed_ = threads_executed_ = turn_began_ = 0;
   polls_ = 0;
   worker.running = this;
-  if (!active && !choose()) return live ? State::waits : State::ended;
+  if (!active && !choose()) return State::waits;
   State state = State::ready;
   for (;;) {
     const Instruction *code = frame->body->instructions.data();
@@ -245,11 +238,9 @@ Warp::State Warp::run(std::uint64_t budget) {
       rotate_ = true;
       group_changed_ = true;
     }
-    if (group_changed_ || !active) {
-      if (!choose()) {
-        state = live ? State::waits : State::ended;
-        break;
-      }
+    if (group_changed_ && !choose()) {
+      state = live ? State::waits : State::ended;
+      break;
     }
     if (executed_ >= budget || polls_ > most_polls_alone) break;
   }
@@ -378,9 +369,8 @@ void Warp::leave_barrier(std::uint8_t number) {
 }
 
 bool Warp::can_run() const {
-  return live && (active || std::any_of(waiting_.begin(), waiting_.end(), [](const Group &each) {
-                    return each.wait != Wait::barrier;
-                  }));
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [](const Group &each) { return each.wait != Wait::barrier; });
 }
 
 void Warp::let_others_go() {

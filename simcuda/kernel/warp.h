@@ -64,7 +64,8 @@ class Warp {
   // For the block's next turn through the grid.
   void begin();
   enum class State : std::uint8_t { ready, waits, ended };
-  // Runs until it waits, has ended or has executed about this many instructions.
+  // If it has not ended. Runs until it waits, has ended or has executed about this many
+  // instructions.
   State run(std::uint64_t budget);
 
   template <class T>
@@ -95,6 +96,7 @@ class Warp {
   void let_others_go();
   // The group has read memory that others may be about to change.
   void polled() { ++polls_; }
+  // Of a warp that waits: whether the barrier that has completed since then was all it waited for.
   bool can_run() const;
 
   std::byte *banks[4] = {};

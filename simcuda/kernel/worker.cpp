@@ -91,11 +91,10 @@ void Worker::fail(const Failed &failed) {
   std::uint64_t end = launch.end_block;
   while (wanted < end && !launch.end_block.compare_exchange_weak(end, wanted)) {
   }
-  if (block >= fault_block_) return;
-  fault_block_ = block;
+  fault_block_ = block;  // the lowest so far: those behind one that has faulted run no more
   Fault &fault = fault_.emplace();
   fault.kind = failed.kind;
-  if (warp.frame) fault.place = launch.place_of(warp.frame->function, warp.pc - !between);
+  fault.place = launch.place_of(warp.frame->function, warp.pc - !between);
   fault.thread = warp.thread_of(failed.lane);
   fault.address = failed.address;
   fault.size = failed.size;
