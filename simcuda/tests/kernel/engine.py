@@ -47,6 +47,10 @@ class Buffer:
         ctypes.memmove(self.address, data, self.size)
         self.writable, self.written = writable, written
 
+    def parameter(self):
+        """What a kernel is passed."""
+        return struct.pack("<Q", self.address)
+
     def bytes(self):
         return ctypes.string_at(self.address, self.size)
 
@@ -106,6 +110,9 @@ class Texels(Buffer):
             self.numbers += [offset, width, height, depth, width * texel, slice_bytes]
             offset += slice_bytes * max(depth, layers)
 
+    def parameter(self):
+        return struct.pack("<Q", self.handle)
+
     def add_to(self, module):
         numbers = (ctypes.c_uint64 * (1 + len(self.numbers)))(self.address, *self.numbers)
         reals = (ctypes.c_float * len(self.reals))(*self.reals)
@@ -155,10 +162,9 @@ class Module:
                     argument.writable,
                     not argument.written,
                 )
-                of_texels = isinstance(argument, Texels)
-                if of_texels:
+                if isinstance(argument, Texels):
                     argument.add_to(self)
-                argument = struct.pack("<Q", argument.handle if of_texels else argument.address)
+                argument = argument.parameter()
             parameters.extend(bytes(offset - len(parameters)))
             parameters.extend(argument.ljust(size, b"\0"))
         grid, block = (

@@ -42,6 +42,39 @@ def test_a_vector_beyond_an_allocation():
     clean(run(vector, zeros(4)))
 
 
+def test_addresses_near_the_end_of_all():
+    """The second round's is found by what the first has left."""
+    body = (
+        "mov.u32 %r1, 0; mov.u64 %q3, {0};\nAGAIN: ld{1}.u32 %r0, [{2}]; mov.u64 {2}, %q3;\n"
+        "add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 2; @%p0 bra AGAIN;"
+    )
+    for address in "0xFFFFFFFFFFFFFFFC", "0x0500000000000010", "0x0600000000000000":
+        for space in ".global", "":
+            fault = fault_of(run(body.format(address, space, "%q0"), zeros()), "illegal_address")
+            assert fault["address"] == int(address, 16)
+        shared = ".shared .align 4 .b8 s[64]; mov.u64 %q1, s; st.shared.u32 [s], 1;"
+        fault_of(run(shared + body.format(address, ".shared", "%q1"), zeros()), "illegal_address")
+
+
+def test_the_kernels_parameters_have_an_end():
+    generic = "mov.u64 %q1, p0; cvta.param.u64 %q1, %q1;"
+    for body, kind in (
+        ("ld.param.u64 %q1, [p0+8];", "illegal_address"),
+        ("ld.param.u64 %q1, [p0+4];", "misaligned"),
+        ("ld.param.v2.u64 {%q1, %q2}, [p0];", "illegal_address"),
+        ("mov.u64 %q1, 8; ld.param.u32 %r0, [%q1];", "illegal_address"),
+        ("mov.u64 %q1, 2; ld.param.u32 %r0, [%q1];", "misaligned"),
+        (generic + "ld.u32 %r0, [%q1+8];", "illegal_address"),
+        (generic + "ld.u32 %r0, [%q1+2];", "misaligned"),
+        (generic + "st.u32 [%q1], 1;", "illegal_address"),
+        (generic + "atom.add.u32 %r0, [%q1], 1;", "illegal_address"),
+    ):
+        fault = fault_of(run(body, zeros()), kind)
+        if kind == "illegal_address":
+            assert "The kernel has 8 bytes of parameters." in fault["text"], fault["text"]
+    clean(run(generic + "ld.u32 %r0, [%q1+4];", zeros()))
+
+
 def test_misaligned():
     fault = fault_of(run("ld.global.u32 %r0, [%q0+2];", zeros()), "misaligned")
     assert fault["address"] % 4 == 2
@@ -79,6 +112,13 @@ def test_shared_and_local_memory_have_ends():
         run(f"{local} mov.u64 %q1, l; st.local.u32 [%q1+100000], 1;", zeros()), "illegal_address"
     )
     clean(run(f"{local} mov.u64 %q1, l; st.local.u32 [%q1+12], 1;", zeros()))
+    fault_of(run(f"{local} mov.u64 %q1, l; st.local.u32 [%q1+2], 1;", zeros()), "misaligned")
+    vector = "{local} ld.local.v{n}.u64 {{{into}}}, [l];"
+    fault = fault_of(
+        run(vector.format(local=local, n=4, into="%q1, %q2, %q3, %q4"), zeros()), "illegal_address"
+    )
+    assert "has 16 bytes of local memory" in fault["text"], fault["text"]
+    clean(run(vector.format(local=local, n=2, into="%q1, %q2"), zeros()))
 
 
 # Races.
@@ -129,6 +169,18 @@ def test_shared_memory_within_a_warp():
     )
     # A barrier of a warp does not order two of them.
     one_finding(run(exchange("bar.warp.sync -1;\n"), zeros(), block=64), "race")
+
+
+def test_a_write_after_reads_of_others():
+    """One of those who have read it writes, of whom no other is known by name."""
+    body = (
+        SHARED
+        + "setp.eq.u32 %p0, %me, 16; ld.shared.u32 %r0, [%r9];\n{}@%p0 st.shared.u32 [%r9], 5;"
+    )
+    finding = one_finding(run(body.format(""), zeros(), written=False), "race")
+    assert "thread (16, 0, 0)" in finding["text"], finding["text"]
+    assert "Another thread reads the same." in finding["text"], finding["text"]
+    clean(run(body.format("bar.warp.sync -1;\n"), zeros(), written=False))
 
 
 def test_write_after_read():
@@ -230,6 +282,8 @@ def test_reads_of_unwritten_bytes():
     clean(run(body, zeros()))
     clean(run(MINE + "st.global.u32 [%q5], 1;\n" + body, zeros(written=False)))
     clean(run(body, zeros(written=False), written=False))
+    # Of a part of a warp nobody looks, either.
+    clean(run(body, zeros(written=False), written=False, block=5))
     # Half of what is read.
     one_finding(
         run(
@@ -244,6 +298,9 @@ def test_reads_of_unwritten_bytes():
 def test_reads_of_unwritten_shared_memory():
     one_finding(run(SHARED + "ld.shared.u32 %r0, [%r8];", zeros()), "never_written")
     clean(run(SHARED + "st.shared.u32 [%r8], 1; ld.shared.u32 %r0, [%r8];", zeros()))
+    vector = SHARED + "{}ld.shared.v2.u32 {{%r0, %r1}}, [%r9];"
+    one_finding(run(vector.format(""), zeros()), "never_written")
+    clean(run(vector.format("st.shared.u32 [%r9+4], 1; bar.warp.sync -1;"), zeros()))
     # Not the values that an earlier block has left there.
     body = (
         SHARED
@@ -277,6 +334,18 @@ def test_an_exchange_whose_old_value_nobody_wants_only_writes():
             one_finding(run(body, zeros(written=False)), "never_written")
 
 
+def test_what_an_earlier_block_finds_later_is_told_first():
+    body = (
+        "setp.ne.u32 %p0, %block, 0; @%p0 bra READ;\nWAIT: ld.acquire.gpu.global.u32 %r0, [%q1]; "
+        "setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT;\n"
+        "READ: ld.global.u32 %r1, [%q0];\nst.release.gpu.global.u32 [%q1], 1;"
+    )
+    outcome = run(body, zeros(written=False), zeros(), grid=2, block=1)
+    finding = one_finding(outcome, "never_written")
+    assert finding["thread"][:3] == [0, 0, 0], finding
+    assert finding["count"] == 2
+
+
 HEAP = """.extern .func (.param .b64 r) malloc (.param .b64 n);
 .extern .func free (.param .b64 p);
 """
@@ -305,6 +374,21 @@ def test_frees_of_what_malloc_did_not_give():
 # Barriers and masks.
 
 
+def test_uses_of_what_was_freed():
+    take = (
+        "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 64; call.uni (r), malloc, (n); "
+        "ld.param.b64 %q1, [r]; }\nst.u32 [%q1+60], 7; ld.u32 %r0, [%q1+60]; "
+        "st.global.u32 [%q0], %r0;\n"
+    )
+    out = zeros(1)
+    outcome = clean(run(take + FREE.format("%q1"), out, before=HEAP, block=1))
+    assert out.array("I") == [7]
+    assert [each[0] for each in outcome["accesses"]].count("writes") == 2, outcome["accesses"]
+    for use in "st.u32 [%q1+60], 8;", "ld.u32 %r0, [%q1+60];":
+        body = take + FREE.format("%q1") + use
+        fault_of(run(body, zeros(), before=HEAP, block=1), "illegal_address")
+
+
 def test_divergent_barrier():
     body = (
         "setp.lt.u32 %p0, %me, 16;\n@%p0 bra A;\nbar.sync 0;\nbra END;\nA:\nbar.sync 0;\nEND:\n"
@@ -312,6 +396,7 @@ def test_divergent_barrier():
     )
     finding = one_finding(run(body, zeros()), "barrier_divergent")
     assert "same instruction" in finding["text"]
+    assert one_finding(run(body, zeros(), grid=3), "barrier_divergent")["count"] == 3
     clean(run("bar.sync 0;\nbar.sync 0;", zeros(), block=64))
     clean(run(body, zeros(), barriers=False))
     clean(run(body.replace("bar.sync", "barrier.sync"), zeros()))
@@ -319,12 +404,33 @@ def test_divergent_barrier():
 
 def test_threads_that_have_ended_are_not_waited_for():
     clean(run("setp.ge.u32 %p0, %me, 40; @%p0 ret;\nbar.sync 0;\nbar.sync 0;", zeros(), block=64))
+    # Not a whole warp, either, which comes before what follows a barrier, as if it had come there.
+    body = (
+        SHARED
+        + "st.shared.u32 [%r8], %me; setp.ge.u32 %p0, %me, 32; @%p0 ret;\n{}"
+        + NEIGHBOUR.format(32)
+        + "ld.shared.u32 %r2, [%r1];"
+    )
+    clean(run(body.format("bar.sync 0;\n"), zeros(), block=64))
+    one_finding(run(body.format(""), zeros(), block=64, written=False), "race")
 
 
 def test_barrier_for_more_than_come():
     fault_of(run("setp.lt.u32 %p0, %me, 32; @%p0 bar.sync 3, 64;", zeros(), block=64), "deadlock")
     fault_of(run("bar.sync 3, 96;", zeros(), block=64), "illegal_instruction")
     fault_of(run("mov.u32 %r0, 17; bar.sync %r0;", zeros(), block=64), "illegal_instruction")
+    fault_of(run("mov.u32 %r0, 48; bar.sync 3, %r0;", zeros(), block=64), "illegal_instruction")
+    # Of many that wait the first are named.
+    body = "setp.lt.u32 %p0, %me, 32; @%p0 ret;\nbar.sync 3, 512;"
+    text = fault_of(run(body, zeros(), block=512), "deadlock")["text"]
+    assert "Warp 1 waits at barrier 3, in k" in text, text
+    assert ". Warp 2 waits" in text, text
+    assert "Warp 15" not in text, text
+
+
+def test_an_arrival_without_the_check_of_races():
+    body = "setp.lt.u32 %p0, %me, 32; @%p0 bar.arrive 1, 64;\n@!%p0 bar.sync 1, 64;"
+    clean(run(body, zeros(), block=64, races=False))
 
 
 def test_shuffle_masks():
@@ -343,6 +449,14 @@ def test_shuffle_masks():
     one_finding(
         run("shfl.sync.idx.b32 %r0, %me, 31, 31, 0x0000FFFF;", zeros(), block=16), "warp_mask"
     )
+    # Each half waits for the other one, and the one behind came first.
+    body = (
+        "setp.lt.u32 %p0, %me, 16; @%p0 bra FIRST; bra SECOND;\n"
+        "A: vote.sync.ballot.b32 %r0, %p0, -1; bra END;\n"
+        "FIRST: vote.sync.any.pred %p1, %p0, -1; bra END;\nSECOND: bra A;\nEND:"
+    )
+    finding = one_finding(run(body, zeros()), "warp_mask")
+    assert finding["place"]["instruction"] == "vote.sync.ballot.b32", finding
     # The other half waits elsewhere.
     body = (
         "setp.lt.u32 %p0, %me, 16; @%p0 bra A; {} bra END;\n"

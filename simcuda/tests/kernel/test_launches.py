@@ -4,7 +4,7 @@
 import struct
 import sys
 
-from engine import Buffer, Module
+from engine import Buffer, Module, Refused
 from small_programs import (
     HEAD,
     MINE,
@@ -33,6 +33,33 @@ def test_too_much_local_memory():
     fault = fault_of(run(body, zeros(), grid=3, before=before), "stack_overflow")
     assert fault["thread"] == [0] * 6
     assert fault["place"]["function"] == "k"
+
+
+def test_launches_that_are_refused():
+    def refused(words, grid=1, block=1, argument=bytes(8), **options):
+        why = "it runs"
+        try:
+            Module(program("")).run("k", grid, block, argument, **options)
+        except Refused as refusal:
+            why = str(refusal)
+        assert words in why, why
+
+    refused("at least one block of one thread", grid=(1, 0, 1))
+    refused("at least one block of one thread", block=(1, 1, 0))
+    refused("at most 1024 threads", block=(32, 32, 2))
+    refused("at most 1024 threads", block=(1 << 31, 2, 1))
+    refused("takes 8 bytes of parameters, not 16", argument=bytes(16))
+    refused("has not so much shared memory", shared=(1 << 24) + 1)
+    refused("a cooperative launch has at most 8192 blocks", grid=8193, cooperative=True)
+    clean(Module(program("")).run("k", 8192, 1, bytes(8), cooperative=True))
+
+
+def test_a_limit_at_the_very_end():
+    """All have ended when it is noticed, and there is no next instruction."""
+    outcome = Module(HEAD + ".visible .entry k() { }").run("k", 1, 32, limit=1)
+    fault = fault_of(outcome, "limit")
+    assert fault["place"]["function"] == "k"
+    assert not fault["place"]["instruction"]
 
 
 def test_trap_and_assertion():
@@ -131,6 +158,29 @@ END:"""
     )
 
 
+def test_no_more_than_some_blocks_at_once():
+    """Each is there and waits, and the first goes on waiting after there are as many as can be."""
+    body = """atom.global.add.u32 %r0, [%q0], 1; setp.ne.u32 %p0, %block, 0; mov.u32 %r1, 0;
+WAIT: ld.acquire.gpu.global.u32 %r0, [%q0+4]; setp.ne.u32 %p1, %r0, 0; @%p1 bra END;
+@%p0 bra WAIT; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 600000; @%p1 bra WAIT;
+ld.relaxed.gpu.global.u32 %r2, [%q0]; st.global.u32 [%q0+8], %r2;
+st.release.gpu.global.u32 [%q0+4], 1;
+END:"""
+    out = zeros(3)
+    clean(run(body, out, grid=40, block=1, races=False))
+    assert out.array("I") == [40, 1, 16]
+
+
+def test_lanes_that_wait_without_asking_often():
+    """By plain loads, which do not say that others are waited for: they go on in turns."""
+    body = """.shared .align 4 .b8 s[4]; setp.ne.u32 %p0, %me, 0; @!%p0 st.shared.u32 [s], 0;
+bar.warp.sync 3; @%p0 bra LAST;
+WAIT: ld.shared.u32 %r0, [s]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT; bra END;
+LAST: st.shared.u32 [s], 1;
+END:"""
+    clean(run(body, zeros(), block=2, races=False))
+
+
 def test_grid_barrier():
     """As cooperative groups do it: each block counts itself, and waits for all."""
     body = (
@@ -210,6 +260,64 @@ def test_accesses_are_exact():
 
 
 # Parts of the language.
+
+
+def test_accesses_of_whole_pages_and_across_words():
+    """Up to the end of a page of the record, and with words that are not where its words are."""
+    page = 1 << 15
+    memory = Buffer(bytes(2 * page))
+    body = "mad.lo.u32 %r0, %block, 1024, %me; mad.wide.u32 %q5, %r0, 4, %q0; {}"
+    outcome = clean(run(body.format("st.global.u32 [%q5], 1;"), memory, grid=8, block=1024))
+    assert [each[:3] for each in outcome["accesses"]] == [
+        ["writes", memory.address, memory.address + page]
+    ]
+    memory = Buffer(bytes(512))
+    memory.address, memory.size = memory.address + 4, memory.size - 4
+    body = "add.u64 %q1, %q0, 4; mad.wide.u32 %q1, %me, 16, %q1; st.global.u64 [%q1], 1;"
+    outcome = clean(run(body, memory, block=20, races=False))
+    wanted = [memory.address + 4 + 16 * n for n in range(20)]
+    assert [each[1:3] for each in outcome["accesses"]] == [[a, a + 8] for a in wanted]
+
+
+def test_accesses_of_several_threads():
+    """Many blocks write a little, then a few read for long: there, or where nobody wrote."""
+    many, few = 64, 12
+    memory = [Buffer(bytes(1024)) for _ in range(few)]
+    table = Buffer(struct.pack(f"<{few}Q", *(each.address for each in memory)))
+    body = f"""setp.lt.u32 %p0, %block, {many}; rem.u32 %r0, %block, 8; mov.u32 %r2, 0;
+    @%p0 bra GO; sub.u32 %r0, %block, {many};
+    GO: mad.wide.u32 %q13, %r0, 8, %q12; ld.global.u64 %q13, [%q13];
+    mad.wide.u32 %q13, %me, 4, %q13; @%p0 st.global.u32 [%q13], %me; @%p0 ret;
+    AGAIN: ld.global.u32 %r1, [%q13+512]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 4000;
+    @%p1 bra AGAIN;"""
+    wanted = []
+    for n, each in enumerate(memory):
+        if n < 8:
+            wanted.append(["writes", each.address, each.address + 256, n])
+        wanted.append(["reads", each.address + 512, each.address + 768, n])
+    wanted.append(["reads", table.address, table.address + 8 * few, few])
+    for threads in 1, 4:
+        outcome = clean(
+            run(body, *memory, table, grid=many + few, block=64, threads=threads, races=False)
+        )
+        assert sorted(each[:4] for each in outcome["accesses"]) == sorted(wanted), threads
+
+
+class Slice(Buffer):
+    """A struct of two addresses, where it begins and where it ends."""
+
+    def parameter(self):
+        return struct.pack("<2Q", self.address, self.address + self.size - 1)
+
+
+def test_parameters_that_lead_to_memory():
+    text = program("ld.param.u64 %q1, [s]; st.global.u32 [%q1], 1;").replace(
+        ".param .u64 p0", ".param .u64 p0, .param .align 8 .b8 s[16]"
+    )
+    module, memory = Module(text), Slice(bytes(64))
+    for argument, parameter in (zeros(), 1), (struct.pack("<Q", memory.address + 8), -1):
+        outcome = clean(module.run("k", 1, 1, argument, memory))
+        assert [each[3] for each in outcome["accesses"]] == [parameter], outcome["accesses"]
 
 
 def test_printf():
@@ -324,6 +432,112 @@ def test_builtin_functions_declared_without_parameters():
     before = ".extern .func vprintf(.param .b64 a, .param .b64 b);\n.extern .func free();\n"
     body = "{ .param .b64 a; st.param.b64 [a], 0; call vprintf, (a, a); } call free;"
     assert not clean(run(body, zeros(), before=before))["printed"]
+
+
+def test_shared_memory_of_another_kernel():
+    text = (
+        HEAD
+        + """.shared .align 4 .b8 of_k[64]; .shared .align 4 .b8 of_j[64];
+.visible .entry k(.param .u64 p) { .reg .b32 %r; .reg .b64 %q; ld.param.u64 %q, [p];
+st.shared.u32 [of_k+60], 7; ld.shared.u32 %r, [of_k+60]; st.global.u32 [%q], %r; ret; }
+.visible .entry j() { st.shared.u32 [of_j], 7; ret; }
+"""
+    )
+    module = Module(text)
+    for name in "kj":
+        assert module.about["kernels"][name]["shared"] == 64
+    out = zeros(1)
+    clean(module.run("k", 1, 1, out))
+    clean(module.run("j", 1, 1))
+    assert out.array("I") == [7]
+
+
+def test_reductions_of_some_warps():
+    body = """.reg .pred %odd; and.b32 %r0, %me, 1; setp.ne.u32 %odd, %r0, 0;
+setp.ge.u32 %p0, %me, 64; @%p0 bra END;
+bar.red.popc.u32 %r1, 2, 64, %odd; barrier.cta.red.or.pred %p1, 3, 64, %odd;
+barrier.red.and.pred %p2, 4, 64, !%odd; selp.u32 %r2, 100, 0, %p1; selp.u32 %r3, 1000, 0, %p2;
+add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
+END: mad.wide.u32 %q5, %me, 4, %q0; @!%p0 st.global.u32 [%q5], %r1;"""
+    out = zeros(96)
+    clean(run(body, out, block=96))
+    assert out.array("I") == [132] * 64 + [0] * 32
+
+
+def test_lanes_that_come_to_a_reduction_later():
+    """Some of a warp wait at it, others jump there, and the last fall through to it."""
+    body = (
+        MINE
+        + """setp.lt.u32 %p0, %me, 16; mov.u32 %r0, 0; setp.lt.u32 %p1, %me, 20; @!%p0 bra LATER;
+HERE: setp.eq.u32 %p2, %r0, 1; @%p2 bra AT; add.u32 %r1, %r0, 1;
+AT: barrier.red.popc.u32 %r2, 0, %p1; bra END;
+LATER: and.b32 %r0, %me, 1; bra HERE;
+END: st.global.u32 [%q5], %r2;"""
+    )
+    out = zeros(32)
+    clean(run(body, out))
+    assert out.array("I") == [20] * 32
+
+
+def test_lanes_that_end_are_not_waited_for():
+    body = (
+        MINE
+        + """setp.eq.u32 %p0, %me, 3; setp.ne.u32 %p1, %me, 9; @%p0 bra GO;
+vote.sync.ballot.b32 %r0, %p1, -1; st.global.u32 [%q5], %r0; ret;
+GO: st.global.u32 [%q5], 5;"""
+    )
+    out = zeros(32)
+    clean(run(body, out))
+    assert out.array("I") == [5 if i == 3 else ~(1 << 3 | 1 << 9) & 0xFFFFFFFF for i in range(32)]
+
+
+def test_lanes_that_meet_in_a_function():
+    """Half of a warp is in it, where its lanes wait for each other, and the others wait outside."""
+    before = """.func (.param .b32 r) f(.param .b32 n) { .reg .b32 %a<4>; .reg .pred %p<2>;
+ld.param.u32 %a0, [n]; setp.lt.u32 %p0, %a0, 8; @!%p0 bra LATER;
+AT: vote.sync.ballot.b32 %a1, %p0, 0xFFFF; st.param.b32 [r], %a1; ret;
+LATER: add.u32 %a2, %a0, 1; bra AT; }
+"""
+    body = (
+        MINE
+        + """mov.u32 %r1, 7; setp.lt.u32 %p0, %me, 16; @!%p0 bra END;
+{ .param .b32 n; .param .b32 r; st.param.b32 [n], %me; call (r), f, (n); ld.param.b32 %r1, [r]; }
+END: st.global.u32 [%q5], %r1;"""
+    )
+    out = zeros(32)
+    clean(run(body, out, before=before))
+    assert out.array("I") == [0xFF] * 16 + [7] * 16
+
+
+PRINT = """.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.shared .align 8 .b8 s[16];
+"""
+CALL_PRINT = """{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %q1;
+st.param.b64 [b], %q2; call.uni (r), vprintf, (a, b); }"""
+
+
+def test_where_texts_and_arguments_lie():
+    """Each thread's own, and its block's."""
+    number = int.from_bytes(b"%d;%d\n\0", "little")
+    take = {
+        "shared": "mov.u64 %q1, s; cvta.shared.u64 %q1, %q1;",
+        "local": "cvta.local.u64 %q1, l;",
+    }
+    for where, text in take.items():
+        body = f""".local .align 8 .b8 l[16]; .local .align 8 .b8 given[8];
+        {text} st.u64 [%q1], {number};
+        cvta.local.u64 %q2, given; st.u32 [%q2], %me; st.u32 [%q2+4], %block;"""
+        outcome = clean(run(body + CALL_PRINT, zeros(), before=PRINT, block=3, grid=2, races=False))
+        wanted = "".join(f"{thread};{block}\n" for block in range(2) for thread in range(3))
+        assert outcome["printed"] == wanted, (where, outcome["printed"])
+        for beyond in "add.u64 %q1, %q1, 4096;", "mov.u64 %q1, 0;", "mov.u64 %q1, f;":
+            before = PRINT + ".func f() { ret; }\n"
+            outcome = run(body + beyond + CALL_PRINT, zeros(), before=before, block=1)
+            fault = fault_of(outcome, "illegal_address")
+            assert "A text of printf or assert lies there." in fault["text"], fault["text"]
+        outcome = run(body + "add.u64 %q2, %q2, 4096;" + CALL_PRINT, zeros(), before=PRINT, block=1)
+        fault = fault_of(outcome, "illegal_address")
+        assert "An argument of printf lies there." in fault["text"], fault["text"]
 
 
 def test_switch_and_reductions_of_barriers():

@@ -79,6 +79,7 @@ def test_what_is_no_such_instruction():
     refused("mbarrier.init.global.b64 [%q0], 1;", ".global")
     refused("mbarrier.check_layout.shared.b64 [%r9];", "not supported")
     refused("cp.async.mbarrier.shared.b64 [%r9];", "cp.async.mbarrier.arrive")
+    refused("mbarrier.pending_count.b32 %r1, %r2;", "type .b32")
 
 
 # What is counted: a program of one thread, each of whose results a model knows.
@@ -444,6 +445,17 @@ def test_plain_uses_of_its_bytes():
 
 
 # A thread that waits lets the others go.
+
+
+def test_bytes_between_mbarriers():
+    """They are anybody's, as those behind the last one are."""
+    body = init() + init(place="%r9+32")
+    for at in 8, 16, 24, 40:
+        use = (
+            f"bar.sync 0;\n@%p0 st.shared.u64 [%r9+{at}], 1;\n@%p0 ld.shared.u32 %r1, [%r9+{at}];\n"
+        )
+        clean(run(BEGIN + body + use + f"@%p0 st.u64 [%q9+{at}], 1;", zeros()))
+    misused(body + "@%p0 st.shared.v4.u32 [%r9+32], {1, 2, 3, 4};", "mbarrier is at byte 32")
 
 
 def test_who_waits_lets_others_go():

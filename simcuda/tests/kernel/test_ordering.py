@@ -394,6 +394,94 @@ def test_copies_of_16_bytes_and_of_bytes_used_singly():
     races(body.format(""), block=32)
 
 
+def test_copies_that_only_some_lanes_wait_for():
+    some = "setp.lt.u32 %p1, %me, 16;\n@%p1 {}\nbar.warp.sync -1;\n"
+    mine, others = read("and.b32 %r1, %me, 15;"), read("or.b32 %r1, %me, 16;")
+    for wait in "cp.async.wait_all;", "cp.async.wait_group 0;":
+        begin = FROM + COPY + "cp.async.commit_group;\n" + some.format(wait)
+        right(begin + mine, block=32)
+        races(begin + others, block=32)
+    # A group of those that made it: for the others there is none to wait for.
+    begin = FROM + COPY + some.format("cp.async.commit_group;") + "cp.async.wait_group 0;\n"
+    right(begin + "bar.warp.sync -1;\n" + mine, block=32)
+    races(begin + "bar.warp.sync -1;\n" + others, block=32)
+
+
+def test_copies_over_other_bytes():
+    """Where bytes are used singly, and where something else is stored before the copy is there."""
+    single = "st.shared.u8 [%r8+1], %h0;\n"
+    load = "ld.shared.u32 %r2, [%r8];\n"
+    wait = "cp.async.wait_all;\n"
+    right(FROM + "cvt.u16.u32 %h0, %me;" + single + COPY + wait + load)
+    races(FROM + "cvt.u16.u32 %h0, %me;" + single + COPY + load)
+    finding = races(FROM + COPY + "st.shared.u32 [%r8], 99;\n" + wait + load)
+    assert finding["place"]["instruction"] == "st.shared.u32", finding
+
+
+def test_copies_without_the_check():
+    body = FROM + COPY + "cp.async.commit_group;\ncp.async.wait_group 0;\n" + COPY
+    body += "cp.async.wait_all;\nld.shared.u32 %r2, [%r8]; st.global.u32 [%q5+128], %r2;\n"
+    memory = Buffer(struct.pack("<32I", *range(32)) + bytes(128))
+    clean(run(BEGIN + body, memory, block=32, races=False))
+    assert memory.array("I")[32:] == list(range(32))
+
+
+def test_more_copies_than_are_distinguished():
+    """What is behind the first 65536 of a warp counts as copied at once: nothing is found there."""
+    body = (
+        FROM + "mov.u32 %r4, 0;\nMORE:\n" + COPY + "add.u32 %r4, %r4, 1; "
+        "setp.lt.u32 %p1, %r4, {};\n@%p1 bra MORE;\n"
+        "cp.async.ca.shared.global [%r8+128], [%q5], 4;\nld.shared.u32 %r2, [%r8+128];\n"
+    )
+    races(body.format(20), block=32)
+    right(body.format(2048), block=32)
+
+
+def test_what_a_block_did_after_another_looked():
+    """It has told it, but the other one has not looked since."""
+    body = """setp.ne.u32 %p1, %block, 0;\n@%p1 bra READS;
+ALONE:\nld.relaxed.gpu.global.u32 %r2, [%q0]; setp.eq.u32 %p1, %r2, 0;\n@%p1 bra ALONE;
+st.global.u32 [%q0+8], 5;\n{}st.release.gpu.global.u32 [%q0+4], 1;\nret;
+READS:\nst.release.gpu.global.u32 [%q0], 1;\nmov.u32 %r4, 0;
+LONG:\nadd.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 3000000;\n@%p1 bra LONG;
+{}ld.global.u32 %r2, [%q0+8];\n"""
+    look = "ld.acquire.gpu.global.u32 %r2, [%q0+4];\n"
+    clean(run(BEGIN + body.format("", look), zeros(), block=1, grid=2))
+    one_finding(run(BEGIN + body.format("", ""), zeros(), block=1, grid=2), "race")
+
+
+def test_what_a_block_never_told():
+    body = """setp.ne.u32 %p1, %block, 0;\n@%p1 bra READS;\nst.global.u32 [%q0+8], 5;\nret;
+READS:\nld.acquire.gpu.global.u32 %r2, [%q0+4];\nld.global.u32 %r2, [%q0+8];\n"""
+    one_finding(run(BEGIN + body, zeros(), block=1, grid=2), "race")
+
+
+def test_a_flag_in_local_memory_orders_nothing():
+    body = """.local .align 4 .b8 l[4]; cvta.local.u64 %q3, l; st.shared.u32 [%r8], %me;
+membar.cta; st.release.cta.u32 [%q3], 1; ld.acquire.cta.u32 %r2, [%q3];
+ld.volatile.local.u32 %r2, [l];
+"""
+    races(body + read("xor.b32 %r1, %me, 33;"))
+    right(body + "bar.sync 0;\n" + read("xor.b32 %r1, %me, 33;"))
+
+
+def test_lanes_that_are_far_apart():
+    """Over many pages of the record; then over two, of which the second has bytes used singly."""
+    far = "mad.wide.u32 %q5, %me, 65536, %q0; {}st.global.u32 [%q5], %me;\n"
+    big = zeros(33 * 16384)
+    clean(run(BEGIN + far.format(""), big, block=32))
+    assert big.array("I")[::16384] == [*range(32), 0]
+    one_finding(run(BEGIN + far.replace("%me, 65536", "0, 65536").format(""), big, block=2), "race")
+    page = "add.u64 %q0, %q0, {}; mad.wide.u32 %q5, %me, 4, %q0; st.global.u8 [%q0+{}], %h0;\n"
+    for size in 4096, 16384, 32768, 65536:
+        body = page.format(size - 64, 64) + "bar.warp.sync -1;\nst.global.u32 [%q5], %me;\n"
+        clean(run(BEGIN + "mov.u16 %h0, 0;" + body, big, block=32))
+        one_finding(
+            run(BEGIN + "cvt.u16.u32 %h0, %me;" + body.replace("bar.warp.sync -1;", ""), big),
+            "race",
+        )
+
+
 class Odd(Buffer):
     """Memory that begins at any address, as host memory may that is registered."""
 

@@ -137,6 +137,8 @@ def test_reductions():
         ("min", "s32", "i", 3, range(-9, LANES - 9)),
         ("max", "u64", "Q", 3, range(LANES)),
         ("min", "u32", "I", 1 << 31, range(7, LANES + 7)),
+        ("min", "s64", "q", 3, range(-9, LANES - 9)),
+        ("max", "s64", "q", -(1 << 40), range(-99, LANES - 99)),
         ("and", "b32", "I", 0xFFFF, (0xFF00 | 1 << (n % 8) for n in range(LANES))),
         ("or", "b32", "I", 0, (1 << n for n in range(LANES))),
     ):
@@ -160,6 +162,21 @@ def test_reductions():
         assert struct.unpack(f"<2{code}", surface.bytes()) == (0, wanted), (operation, kind)
 
 
+def test_nothing_lies_outside():
+    """With .zero, also if it is so for all lanes."""
+    surface = Texels(struct.pack("<4I", 5, 6, 7, 8), "u32", 1, (2, 2), surface=True)
+    for at, inside in (("{%r1, 0}", 2), ("{%r1, 2}", 0), ("{-4, %me}", 0)):
+        body = f"""mul.lo.u32 %r1, %me, 4; {small_programs.MINE.replace("%q0", "%q1")}
+        suld.b.2d.b32.zero %r2, [%q0, {at}]; sured.b.add.2d.u32.zero [%q0, {at}], 0;
+        sust.b.2d.b32.zero [%q0, {at}], %r2; st.global.u32 [%q5], %r2;"""
+        out = Buffer(b"\xff" * 4 * LANES)
+        outcome = clean(run(body, surface, out))
+        assert out.array("I") == [5, 6, 0, 0][:inside] + [0] * (LANES - inside), at
+        assert surface.array("I") == [5, 6, 7, 8]
+        of_surface = [each for each in outcome["accesses"] if each[3] == 0]
+        assert bool(of_surface) == bool(inside), outcome["accesses"]
+
+
 def a_surface(size=(8, 8), **options):
     return Texels(bytes(4 * size[0] * size[1]), "u32", 1, size, surface=True, **options)
 
@@ -181,6 +198,12 @@ def test_outside_is_a_fault():
     )
     assert "thread (8, 0, 0)" in fault["text"], fault["text"]
     assert "Its byte in a row is 32, of 32." in fault["text"], fault["text"]
+    # What is as large as this is nowhere inside.
+    small = Texels(bytes(2), "u8", 1, (2, 1), surface=True)
+    for mode in "clamp", "trap":
+        body = f"suld.b.2d.b32.{mode} %r1, [%q0, {{0, 0}}];"
+        fault = fault_of(run(body, small), "outside_surface")
+        assert "Its byte in a row is 0, of 2." in fault["text"], fault["text"]
     fault = fault_of(run("suld.b.2d.b32.trap %r1, [%q0, {2, 0}];", a_surface()), "misaligned")
     assert "the place in a row of a surface" in fault["text"], fault["text"]
 
@@ -234,6 +257,56 @@ def test_questions():
     out = zeros(len(asked) + 9)
     clean(run(body, texture, surface, out, block=1))
     assert out.array("I") == [*(each for *_, each in asked), 1, 0, 0, 0, 1, 0, 0, 0, 0]
+
+
+# OpenCL's numbers, of integers and of what is read as numbers up to 1.
+DATA_TYPES = {
+    "s8": (0x10D7, 0x10D0),
+    "s16": (0x10D8, 0x10D1),
+    "s32": (0x10D9, 0x10D9),
+    "u8": (0x10DA, 0x10D2),
+    "u16": (0x10DB, 0x10D3),
+    "u32": (0x10DC, 0x10DC),
+    "f16": (0x10DD, 0x10DD),
+    "f32": (0x10DE, 0x10DE),
+}
+
+
+def test_questions_of_all_formats():
+    orders = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
+    for (form, wanted), (channels, order) in itertools.product(DATA_TYPES.items(), orders.items()):
+        data = bytes(8 * channels * int(form[1:]) // 8)
+        objects = [
+            Texels(data, form, channels, (8,), surface=True),
+            Texels(data, form, channels, (8,), integers=True),
+            Texels(data, form, channels, (8,)),
+        ]
+        body = ""
+        for n, ask in enumerate(("suq", "txq", "txq")):
+            body += f"{ask}.channel_data_type.b32 %r0, [%q{n}]; st.global.u32 [%q3+{8 * n}], %r0;"
+            body += f"{ask}.channel_order.b32 %r0, [%q{n}]; st.global.u32 [%q3+{8 * n + 4}], %r0;"
+        out = zeros(6)
+        clean(run(body, *objects, out, block=1))
+        types = (wanted[0], wanted[0], wanted[1])
+        assert out.array("I") == [each for kind in types for each in (kind, order)], form
+
+
+def test_questions_of_levels():
+    texture = Texels(
+        bytes(8 * 4 + 4 * 2 + 2), "u8", 1, (8, 4), levels=3, modes=("wrap", "mirror", "border")
+    )
+    body, wanted = "", []
+    for level in range(3):
+        for name, size in (("width", 8 >> level), ("height", 4 >> level), ("depth", 1)):
+            body += f"txq.level.{name}.b32 %r0, [%q0], {level};"
+            body += f"st.global.u32 [%q1+{4 * len(wanted)}], %r0;\n"
+            wanted.append(max(size, 1))
+    for n, mode in enumerate((0, 1, 4)):
+        body += f"txq.addr_mode_{n}.b32 %r0, [%q0]; st.global.u32 [%q1+{4 * len(wanted)}], %r0;\n"
+        wanted.append(mode)
+    out = zeros(len(wanted))
+    clean(run(body, texture, out, block=1))
+    assert out.array("I") == wanted
 
 
 def test_races():

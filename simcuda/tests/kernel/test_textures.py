@@ -230,9 +230,15 @@ def test_random():
 
 def test_gather():
     draw = random.Random(1)
-    for channel, form in enumerate(("f32", "u8", "s16", "u32")):
+    for channel, form in enumerate(("f32", "u8", "s16", "u32", "s32")):
+        channel %= 4
         reference = Reference(draw, form, 4, (5, 4), gather=True, integers=form == "s16")
         text = fetch_program("2d", "f32", f"tld4.{'rgba'[channel]}")
+        kind = "f32" if reference.real else "s32" if form[0] == "s" else "u32"
+        text = text.replace(".v4.u32.f32", f".v4.{kind}.f32")
+        if reference.real:
+            text = text.replace("{%r0, %r1, %r2, %r3}", "{%f0, %f1, %f2, %f3}")
+            text = text.replace(".reg .f32 %l<4>;", ".reg .f32 %l<4>, %f<4>;")
         coordinates = [(x + 0.25, y + 0.75, 0, 0) for x in range(-1, 7) for y in range(-1, 6)]
         found = run_fetch(text, reference.texels, coordinates, "f")
         for result, (x, y, *_) in zip(found, coordinates, strict=True):
@@ -316,6 +322,40 @@ def test_levels():
         assert all(abs(a - b) <= 1 for a, b in zip(got, (20, 10, 0), strict=True)), got
         (base,) = run_fetch(fetch_program("2d", "f32", "tex.base"), texels, coordinates[:1], "f")
         assert struct.unpack("<f", base[:4])[0] == 0
+
+
+def test_levels_by_whole_numbers():
+    data = struct.pack("<14i", *[-7] * 8, *[11] * 4, *[13] * 2)
+    texels = Texels(data, "s32", 1, (8,), levels=3, most=9)
+    levels = (0, 1, 2, 3, -1)
+    text = fetch_program("1d", "s32", "tex.level", ", %i0").replace(".v4.u32.", ".v4.s32.")
+    found = run_fetch(text, texels, [(0, 0, 0, each & 0xFFFFFFFF) for each in levels], "i")
+    assert [struct.unpack("<i", each[:4])[0] for each in found] == [-7, 11, 13, 13, -7]
+
+
+def test_coordinates_that_are_no_numbers():
+    """Which texels they read is left open, but some are read, or the border, which is 9."""
+    values = [1.0 + n for n in range(8)]
+    data = struct.pack("<14f", *values, *values[:4], *values[:2])
+    beyond = (math.nan, math.inf, -math.inf, 3.4e38, -3.4e38)
+    for normalized, filtered, mode in itertools.product((False, True), (False, True), engine.MODES):
+        texels = Texels(
+            data,
+            "f32",
+            1,
+            (8,),
+            levels=3,
+            normalized=normalized,
+            filtered=filtered,
+            modes=(mode,) * 3,
+            border=(9,) * 4,
+            most=9,
+        )
+        coordinates = [(x, 0, 0, 0, level, 0, 0, 0) for x in beyond for level in (0, *beyond)]
+        text = fetch_program("1d", "f32", "tex.level", ", %l0")
+        for result in run_fetch(text, texels, coordinates, "f"):
+            value = struct.unpack("<f", result[:4])[0]
+            assert 1 <= value <= 9, (normalized, filtered, mode, value)
 
 
 def test_halves():
