@@ -32,7 +32,8 @@ inline void find_addresses(Request &r) {
     ored |= to[k];
   }
   r.ored = ored;
-  if (apart == 0 && r.mask == all_lanes && begin + 32 * r.size > begin) {
+  // An inactive lane would have the address of another one.
+  if (apart == 0 && begin + 32 * r.size > begin) {
     r.together = true;
     r.low = begin;
     r.high = begin + 31 * r.size;

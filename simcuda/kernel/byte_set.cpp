@@ -15,7 +15,7 @@ constexpr std::size_t worth_a_mapping = 1 << 20;
 
 Zeros::Zeros(std::size_t bytes) : bytes_(bytes) {
   if (bytes < worth_a_mapping) {
-    data_ = std::calloc(bytes ? bytes : 1, 1);
+    data_ = std::calloc(bytes, 1);
   } else {
     data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -53,7 +53,6 @@ void ByteSet::add_range(std::uint64_t offset, std::uint64_t size) {
 }
 
 void ByteSet::merge(const ByteSet &other) {
-  if (other.empty()) return;
   for (std::uint64_t page = 0; page < pages_; ++page) {
     if (!other.touched_[page]) continue;
     touched_[page] = 1;

@@ -13,7 +13,7 @@ namespace simcuda::kernel {
 class Zeros {
  public:
   Zeros() = default;
-  explicit Zeros(std::size_t bytes);
+  explicit Zeros(std::size_t bytes);  // not 0
   ~Zeros();
   Zeros(Zeros &&other) noexcept { swap(other); }
   Zeros &operator=(Zeros &&other) noexcept {
@@ -47,6 +47,7 @@ class ByteSet {
     }
   }
   void add_range(std::uint64_t offset, std::uint64_t size);
+  // Both have room for as many, and this is not empty.
   void merge(const ByteSet &other);
 
   // Calls f(begin, end) for each range, in order.

@@ -139,12 +139,9 @@ double round_integral(double value, Rounding rounding) {
       return std::floor(value);
     case Rounding::up:
       return std::ceil(value);
-    case Rounding::zero:
+    default:
       return std::trunc(value);
-    case Rounding::none:
-      return value;
   }
-  return value;
 }
 
 Wide to_integer(double value, Type from, Type to, Rounding rounding) {
@@ -251,8 +248,7 @@ Wide to_real(double value, const How &how) {
 
 Wide convert(Wide bits, const How &how, bool to_integral) {
   if (!is_real(how.from)) {
-    if (!is_real(how.to))
-      return how.wants & saturate ? saturate_integer(bits, how.from, how.to) : bits;
+    if (!is_real(how.to)) return saturate_integer(bits, how.from, how.to);
     if (how.to == Type::f64) {
       const double made = integer_to_double(bits, how.from, how.rounding);
       return bits_of_double(how.wants & saturate ? saturated(made) : made);
@@ -468,7 +464,7 @@ void check_rounding(Lowering &l, const How &how, Rounding integral) {
   const bool rounds = to_real_type && (!from_real || bits_of(how.to) < bits_of(how.from));
   if (rounds && how.rounding == Rounding::none) l.refuse("it wants a rounding mode");
   // It may be there for each that is of bf16.
-  const bool may_round = rounds || (to_real_type && from_real && bf16 && !same);
+  const bool may_round = rounds || (to_real_type && bf16 && !same);
   if (!may_round && how.rounding != Rounding::none) l.refuse("nothing is rounded");
 }
 

@@ -324,8 +324,8 @@ void select_of_mbarrier(Lowering &l) {
 }
 
 void select_arrive_by_copies(Lowering &l) {
-  if (!l.take("async") || !l.take("mbarrier") || !l.take("arrive"))
-    l.refuse("only cp.async.mbarrier.arrive is supported");
+  l.take("mbarrier");
+  if (!l.take("async") || !l.take("arrive")) l.refuse("only cp.async.mbarrier.arrive is supported");
   l.out.option2 = l.take("noinc");
   l.expect_operands(1);
   bind_object(l, 0);

@@ -204,6 +204,9 @@ void select_transfer(Lowering &l, bool is_load) {
       (count > 1 && operand.parts.size() != count))
     l.refuse("a vector of " + std::to_string(count) + " is expected");
   l.bind_address(address, space.value_or(Space::generic));
+  const Operand &where = l.operand(address);
+  if (where.parts.empty() && space != Space::local)
+    l.refuse("a number is an address only of local memory");
   if (type == Type::b128) {
     if (count != 1) l.refuse("there is no vector of .b128");
     l.out.d = is_load ? l.write(operand, type) : l.read(operand, type);
@@ -247,9 +250,7 @@ void select_transfer(Lowering &l, bool is_load) {
   if (!bits) l.refuse("at least one register is loaded");
   const Transfer made = transfer_of(type, bits);
   l.out.run = is_load ? made.load : made.store;
-  const Operand &where = l.operand(address);
-  if (is_load && l.out.space == Space::param &&
-      (where.parts.empty() || where.parts[0].kind == Operand::Kind::parameter))
+  if (is_load && l.out.space == Space::param && where.parts[0].kind == Operand::Kind::parameter)
     l.out.run = made.parameter;
 }
 

@@ -30,7 +30,7 @@ void Mbarriers::find_ends() {
 
 std::uint64_t Mbarriers::first_in(std::uint64_t begin, std::uint64_t end) const {
   const auto first = by_offset_.lower_bound(begin / size * size);
-  return first != by_offset_.end() && first->first < end ? first->first : no_offset;
+  return first->first < end ? first->first : no_offset;
 }
 
 }  // namespace simcuda::kernel

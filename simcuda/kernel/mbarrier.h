@@ -46,7 +46,7 @@ class Mbarriers {
   void clear();
   // Whether some of them may have bytes in a range.
   bool near(std::uint64_t begin, std::uint64_t end) const { return begin < end_ && end > begin_; }
-  // The first of them that has bytes in the range, or no_offset.
+  // Of a range near them: the first that has bytes there, or no_offset.
   static constexpr std::uint64_t no_offset = ~std::uint64_t{};
   std::uint64_t first_in(std::uint64_t begin, std::uint64_t end) const;
 

@@ -103,7 +103,6 @@ std::uint32_t integer_at(Channel channel, const std::byte *at) {
     case Channel::s8:
       return static_cast<std::uint32_t>(value_at<std::int8_t>(at));
     case Channel::u16:
-    case Channel::f16:
       return value_at<std::uint16_t>(at);
     case Channel::s16:
       return static_cast<std::uint32_t>(value_at<std::int16_t>(at));
@@ -124,10 +123,8 @@ double real_at(Channel channel, const std::byte *at) {
       return std::max(value_at<std::int16_t>(at) / 32767.0, -1.0);
     case Channel::f16:
       return half_to_float(value_at<std::uint16_t>(at));
-    case Channel::f32:
+    default:  // integers of 32 bits are never promoted
       return value_at<float>(at);
-    default:
-      return 0;  // never promoted
   }
 }
 

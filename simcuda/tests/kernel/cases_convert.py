@@ -27,6 +27,7 @@ def convert_cases():
     for to in FORMATS.values():
         for source in FORMATS.values():
             yield from convert_floats(to, source)
+    yield from convert_numbers()
     yield from packed_convert_cases()
     yield from fp8_cases()
 
@@ -105,7 +106,9 @@ def convert_to_integer(form, name):
                     result = clamp(exact.integral(value, m), low, high)
                 return result & mask(out)
 
-            text = f"cvt.{mode}{ftz}.{name}.{form.name} {{0}}, {{1}};"
+            # Of integers .sat asks for what is done anyhow.
+            sat = ".sat" if mode == "rzi" and form is exact.F32 else ""
+            text = f"cvt.{mode}{ftz}{sat}.{name}.{form.name} {{0}}, {{1}};"
             if wants_a_byte(form, name):
                 text = text.replace("{0}", "%byte") + f"\ncvt.{name[0]}16.{name} {{0}}, %byte;"
             yield Case(
@@ -124,6 +127,14 @@ def convert_value(to, source, bits, mode):
     if value == INFINITY:
         return to.infinity | (to.sign if negative else 0)
     return to.round(value, mode, negative)
+
+
+def convert_numbers():
+    """To bf16, which of registers takes those alone that are as wide as the type."""
+    for name, number in itertools.product(("s16", "u32", "s64"), (0, 7, 300, 65535)):
+        wanted = exact.BF16.round(Fraction(signed(number, 16) if name == "s16" else number))
+        text = f"cvt.rn.bf16.{name} {{0}}, {number};\nadd.bf16 {{0}}, {{0}}, {{1}};"
+        yield Case(text, [16], [16], lambda _, w=wanted: w, kinds=[[0x8000]])
 
 
 def convert_floats(to, source):

@@ -354,3 +354,18 @@ def approximate_cases():
             near=near,
             kinds=["f32"] * 2,
         )
+    # By what is so large, infinity gives NaN, and anything else 0.
+    large = [0x7E800001, 0x7F000000, 0xFF7FFFFF]
+
+    def nothing(got, a, _):
+        magnitude = got & 0x7FFFFFFF
+        return exact.F32.is_nan(got) if a & 0x7FFFFFFF == exact.F32.infinity else magnitude == 0
+
+    yield Case(
+        "div.approx.f32 {0}, {1}, {2};",
+        [32],
+        [32] * 2,
+        lambda a, b: None,
+        near=nothing,
+        kinds=[[0, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000], large],
+    )

@@ -150,6 +150,24 @@ def carry_cases():
                 multiply,
             )
 
+            def high_first(a, b, c, d, n=bits, is_signed=name[0] == "s"):
+                x, y = (signed(a, n), signed(b, n)) if is_signed else (a, b)
+                low = (x * y >> n & mask(n)) + c
+                middle = (a * b & mask(n)) + d + (low >> n)
+                high = (x * y >> n & mask(n)) + c + (middle >> n)
+                last = a * b + (high >> n)
+                return tuple(each & mask(n) for each in (low, middle, high, last))
+
+            factors = "{4}, {5}"
+            yield Case(
+                f"mad.hi.cc.{name} {{0}}, {factors}, {{6}};\n"
+                f"madc.lo.cc.{name} {{1}}, {factors}, {{7}};\n"
+                f"madc.hi.cc.{name} {{2}}, {factors}, {{6}};\nmadc.lo.{name} {{3}}, {factors}, 0;",
+                [bits] * 4,
+                [bits] * 4,
+                high_first,
+            )
+
             def three(a, b, c, n=bits):
                 low = a + b
                 middle = b + c + (low >> n)
@@ -333,6 +351,12 @@ def bit_cases():
             [bits],
             [bits, bits, 1],
             lambda a, b, c: a if c else b,
+        )
+        yield Case(
+            f"selp.b{bits} {{0}}, {{1}}, {{2}}, !{{3}};",
+            [bits],
+            [bits, bits, 1],
+            lambda a, b, c: b if c else a,
         )
         yield Case(
             f"slct.b{bits}.s32 {{0}}, {{1}}, {{2}}, {{3}};",

@@ -52,6 +52,10 @@ def test_addresses_near_the_end_of_all():
         for space in ".global", "":
             fault = fault_of(run(body.format(address, space, "%q0"), zeros()), "illegal_address")
             assert fault["address"] == int(address, 16)
+        # Side by side, up to what comes after the last.
+        row = "mov.u64 %q3, 0xFFFFFFFFFFFFFF80; mad.wide.u32 %q3, %me, 4, %q3; ld.u32 %r0, [%q3];"
+        fault = fault_of(run(row, zeros()), "illegal_address")
+        assert fault["address"] == 0xFFFFFFFFFFFFFF80
         shared = ".shared .align 4 .b8 s[64]; mov.u64 %q1, s; st.shared.u32 [s], 1;"
         fault_of(run(shared + body.format(address, ".shared", "%q1"), zeros()), "illegal_address")
 
@@ -60,6 +64,7 @@ def test_the_kernels_parameters_have_an_end():
     generic = "mov.u64 %q1, p0; cvta.param.u64 %q1, %q1;"
     for body, kind in (
         ("ld.param.u64 %q1, [p0+8];", "illegal_address"),
+        ("ld.param.u64 %q1, [p0+24];", "illegal_address"),
         ("ld.param.u64 %q1, [p0+4];", "misaligned"),
         ("ld.param.v2.u64 {%q1, %q2}, [p0];", "illegal_address"),
         ("mov.u64 %q1, 8; ld.param.u32 %r0, [%q1];", "illegal_address"),

@@ -273,10 +273,11 @@ def test_accesses_of_whole_pages_and_across_words():
     ]
     memory = Buffer(bytes(512))
     memory.address, memory.size = memory.address + 4, memory.size - 4
-    body = "add.u64 %q1, %q0, 4; mad.wide.u32 %q1, %me, 16, %q1; st.global.u64 [%q1], 1;"
+    body = "add.u64 %q1, %q0, 4; mad.wide.u32 %q1, %me, 8, %q1; st.global.u64 [%q1], 1;"
     outcome = clean(run(body, memory, block=20, races=False))
-    wanted = [memory.address + 4 + 16 * n for n in range(20)]
-    assert [each[1:3] for each in outcome["accesses"]] == [[a, a + 8] for a in wanted]
+    assert [each[1:3] for each in outcome["accesses"]] == [
+        [memory.address + 4, memory.address + 164]
+    ]
 
 
 def test_accesses_of_several_threads():
@@ -722,6 +723,10 @@ def test_source_lines():
     fault = fault_of(Module(text).run("k", 1, 1, zeros(1)), "illegal_address")
     assert (fault["place"]["file"], fault["place"]["line"]) == ("kernel.py", 42)
     assert "kernel.py:42" in fault["text"]
+    fault = fault_of(
+        Module(text.replace(".loc 1", ".loc 7")).run("k", 1, 1, zeros(1)), "illegal_address"
+    )
+    assert (fault["place"]["file"], fault["place"]["line"]) == ("", 42)
 
 
 def test_unknown_directives_are_skipped():
@@ -733,6 +738,25 @@ def test_unknown_directives_are_skipped():
     out = zeros(1)
     clean(Module(text).run("k", 1, 1, out))
     assert out.array("I") == [3]
+
+
+def test_clocks_and_their_halves():
+    body = """mov.u64 %q1, %globaltimer; mov.u32 %r0, %globaltimer_lo; mov.u32 %r1, %globaltimer_hi;
+mov.u64 %q2, %globaltimer; mov.u64 %q3, %clock64; mov.u32 %r2, %clock; mov.u32 %r3, %clock_hi;
+mov.u64 %q4, %clock64; st.global.v2.u64 [%q0], {%q1, %q2}; st.global.v2.u64 [%q0+16], {%q3, %q4};
+st.global.v4.u32 [%q0+32], {%r0, %r1, %r2, %r3};"""
+    out = zeros(12)
+    clean(run(body, out, block=1))
+    before, after, first, last = out.array("Q")[:4]
+    low, high, clock, clock_high = out.array("I")[8:]
+    assert before <= after
+    assert before >> 32 <= high <= after >> 32
+    assert first <= last
+    assert first >> 32 <= clock_high <= last >> 32
+    if before >> 32 == after >> 32:
+        assert before <= high << 32 | low <= after
+    if first >> 32 == last >> 32:
+        assert first & 0xFFFFFFFF <= clock <= last & 0xFFFFFFFF
 
 
 def test_special_registers():

@@ -79,6 +79,7 @@ def test_what_is_no_such_instruction():
     refused("mbarrier.init.global.b64 [%q0], 1;", ".global")
     refused("mbarrier.check_layout.shared.b64 [%r9];", "not supported")
     refused("cp.async.mbarrier.shared.b64 [%r9];", "cp.async.mbarrier.arrive")
+    refused("cp.mbarrier.arrive.shared.b64 [%r9];", "cp.async.mbarrier.arrive")
     refused("mbarrier.pending_count.b32 %r1, %r2;", "type .b32")
 
 

@@ -34,7 +34,7 @@ def test_loads_and_stores_of_all_types():
     for name, width, space in itertools.product(
         ("u8", "s8", "b8", "u16", "s16", "b16", "u32", "s32", "b32", "u64", "s64", "b64"),
         REGISTERS,
-        ("global", "shared", "local", ""),
+        ("global", "shared", "local", "", "volatile.global", "volatile.shared"),
     ):
         is_signed, bits = of_type(name.replace("b", "u"))
         if width < bits:
@@ -43,7 +43,7 @@ def test_loads_and_stores_of_all_types():
         at = {
             "shared": f"mov.u64 %q4, s; {own('%q4', '%q4', size)}",
             "local": "mov.u64 %q4, l;",
-        }.get(space, own("%q1", "%q4", size))
+        }.get(space.split(".")[-1], own("%q1", "%q4", size))
         dot = f".{space}" if space else ""
         body = f"""{own("%q0", "%q2", width // 8)} ld.global.b{width} {register}, [%q2];
         {at} st{dot}.{name} [%q4], {register}; mov.b{width} {register}, 0;
@@ -94,6 +94,12 @@ def test_a_number_beside_wider_registers():
     out = zeros(4)
     clean(run(body + "st.global.v2.u32 [%q0+8], {%r2, %r3};", out, block=1))
     assert out.array("I") == [0xFDFE, 0, 0xFFFFFFFE, 0xFFFFFFFD]
+    body = "mov.u64 %q1, 0x1234567890; st.global.v2.f32 [%q0], {%q1, 0f3F800000};"
+    body += "mov.f64 %d1, 0d4000000000000000; st.global.v2.f64 [%q0+16], {0d3FF0000000000000, %d1};"
+    out = zeros(8)
+    clean(run(body, out, block=1))
+    assert out.array("I")[:2] == [0x34567890, 0x3F800000]
+    assert out.array("d")[2:] == [1, 2]
 
 
 def test_128_bits():
@@ -198,9 +204,10 @@ def test_parts_of_a_copy():
     for count, ignored in itertools.product(sizes, ("", "%p1", "!%p1")):
         given = ignored or (f", {count}" if count < 16 else "")
         text = f", {given}" if ignored else given
+        space = ("shared", "shared::cta")[count % 2]
         body = f""".shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %me, 16, %r9;
         setp.lt.u32 %p1, %me, 16; {own("%q0", "%q2", 0)}
-        cp.async.ca.shared.global [%r8], [%q2], 16{text};
+        cp.async.ca.{space}.global [%r8], [%q2], 16{text};
         cp.async.wait_all; ld.shared.v4.u32 {{%r0, %r1, %r2, %r3}}, [%r8];
         {own("%q1", "%q3", 16)} st.global.v4.u32 [%q3], {{%r0, %r1, %r2, %r3}};"""
         room = 16 if ignored else count

@@ -442,8 +442,8 @@ def test_what_a_block_did_after_another_looked():
     body = """setp.ne.u32 %p1, %block, 0;\n@%p1 bra READS;
 ALONE:\nld.relaxed.gpu.global.u32 %r2, [%q0]; setp.eq.u32 %p1, %r2, 0;\n@%p1 bra ALONE;
 st.global.u32 [%q0+8], 5;\n{}st.release.gpu.global.u32 [%q0+4], 1;\nret;
-READS:\nst.release.gpu.global.u32 [%q0], 1;\nmov.u32 %r4, 0;
-LONG:\nadd.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 3000000;\n@%p1 bra LONG;
+READS:\nld.acquire.gpu.global.u32 %r2, [%q0+4];\nst.release.gpu.global.u32 [%q0], 1;
+mov.u32 %r4, 0;\nLONG:\nadd.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 3000000;\n@%p1 bra LONG;
 {}ld.global.u32 %r2, [%q0+8];\n"""
     look = "ld.acquire.gpu.global.u32 %r2, [%q0+4];\n"
     clean(run(BEGIN + body.format("", look), zeros(), block=1, grid=2))
@@ -468,6 +468,7 @@ ld.volatile.local.u32 %r2, [l];
 def test_lanes_that_are_far_apart():
     """Over many pages of the record; then over two, of which the second has bytes used singly."""
     far = "mad.wide.u32 %q5, %me, 65536, %q0; {}st.global.u32 [%q5], %me;\n"
+    far += "ld.global.u32 %r2, [%q5];\n"
     big = zeros(33 * 16384)
     clean(run(BEGIN + far.format(""), big, block=32))
     assert big.array("I")[::16384] == [*range(32), 0]

@@ -140,6 +140,12 @@ WRONG = {
         *(f"{op}.u32 %r0, %r1;" for op in ("not", "popc", "brev", "abs", "neg")),
         *(f"{op}.b16 %r0, %h1;" for op in ("popc", "clz", "bfind")),
         "brev.b16 %h0, %h1;",
+        "not.b8 %h0, %h1;",
+        "add.b16.f32 %f0, %f1, %f2;",
+        "min.b16.f32 %h0, %h1, %h2;",
+        "neg.b16.f32 %h0, %h1;",
+        "abs.ftz.f64 %d0, %d1;",
+        "add.f32.bf16 %f0, %f1, %f2;",
         "mul.wide.u64 %q0, %q1, %q2;",
         "mad.wide.s64 %q0, %q1, %q2, %q3;",
         "mul24.lo.u64 %q0, %q1, %q2;",
@@ -194,11 +200,14 @@ WRONG = {
         "ld.global.f16 %h0, [%q0];",
         "st.global.bf16x2 [%q0], %r0;",
         "ld.global.pred %p0, [%q0];",
+        "mov.u64 %q1, %clock;",
+        "mov.u32 %r1, %globaltimer;",
         # Conversions.
         "cvt.rn.f16x2.f16 %r0, %h0;",
         "cvt.rna.tf32.f16 %r0, %h0;",
         "cvt.u32.b32 %r0, %r1;",
         "cvt.b32.u32 %r0, %r1;",
+        "cvt.rzi.b32.f32 %r0, %f0;",
         "cvt.pack.sat.u32.s32 %r0, %r1, %r2;",
         "cvt.pack.sat.u16.u32 %r0, %r1, %r2;",
         # Atomic operations.
@@ -214,12 +223,14 @@ WRONG = {
         "atom.global.add.v2.u32 {%r1, %r2}, [%q0], {%r3, %r4};",
         "atom.global.min.v2.f32 {%f1, %f2}, [%q0], {%f3, %f4};",
         "atom.global.exch.v2.b32 {%r1, %r2}, [%q0], {%r3, %r4};",
+        "atom.global.exch.noftz.v2.f16 {%h1, %h2}, [%q0], {%h3, %h4};",
         "red.global.add.noftz.v8.f16x2 [%q0], {%r1, %r2, %r3, %r4, %r1, %r2, %r3, %r4};",
         # Textures and surfaces.
         "tld4.r.2d.v4.f16.f32 {%h0, %h1, %h2, %h3}, [%q0, {%f0, %f1}];",
         "tld4.r.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%q0, {%r0, %r1}];",
         "tex.1d.v4.u16.f32 {%h0, %h1, %h2, %h3}, [%q0, {%f0}];",
         "tex.1d.v2.f16.f32 {%h0, %h1}, [%q0, {%f0}];",
+        "tex.1d.v4.f32.u32 {%f0, %f1, %f2, %f3}, [%q0, {%r0}];",
         "sured.b.add.1d.f32.trap [%q0, {%r0}], %f0;",
         "sust.p.1d.u32.trap [%q0, {%r0}], %r1;",
         # Others.
@@ -275,6 +286,7 @@ WRONG = {
         "cvt.rn.relu.f32.f64 %f0, %d0;",
         "cvt.rp.satfinite.f16.f32 %h0, %f0;",
         "cvt.rn.relu.f16.s32 %h0, %r0;",
+        "cvt.relu.f64.f32 %d0, %f0;",
     ],
     ".rna is only with .tf32": ["cvt.rna.f16.f32 %h0, %f0;"],
     ".ftz is only with .f32": ["cvt.ftz.f64.f16 %d0, %h0;", "cvt.rni.ftz.s32.f64 %r0, %d0;"],
@@ -290,6 +302,11 @@ WRONG = {
     "parameters and constants are read by .weak loads": [
         "ld.volatile.param.u64 %q1, [p0];",
         "ld.relaxed.gpu.const.u32 %r0, [%q0];",
+    ],
+    "a number is an address only of local memory": [
+        "ld.global.u32 %r0, [4096];",
+        "ld.param.u64 %q1, [0];",
+        "st.u32 [64], %r0;",
     ],
     "a vector has at most 32 bytes": [
         "ld.global.v8.b64 {%q1, %q2, %q3, %q4, %q1, %q2, %q3, %q4}, [%q0];"
@@ -384,6 +401,10 @@ def test_what_is_wrong_is_refused():
         for statement in statements:
             refused(statement, words)
     # What ptxas takes.
+    refused("cvt.rn.f16.f32 %r0, %f0;", "not with the type .f16")
+    refused("cvt.f32.f16 %f0, %r0;", "not with the type .f16")
+    refused(".local .b8 l[4]; mov.u16 %h0, l;", "not with the type .u16")
+    refused("cp.async.ca.shared.global [%r0], [%q0+4294967296], 4;", "an offset is too large")
     refused("lop3.b32 %r0, %r1, %r2, %r3, 256;", "a number from 0 to 255")
     refused("st.global.v2.f32 [%q0], {%q1, 0d3FF0000000000000};", "wider than the type")
     refused("ld.global.u32 %q0, [%q0]; .reg .b128 %x; ld.global.u32 %x, [%q0];", "of 128 bits")

@@ -9,7 +9,17 @@ import sys
 
 import small_programs
 from engine import Buffer, Module, Texels
-from small_programs import clean, fault_of, main, one_finding, program, refused, run, zeros
+from small_programs import (
+    clean,
+    fault_of,
+    main,
+    one_finding,
+    program,
+    refused,
+    refused_text,
+    run,
+    zeros,
+)
 
 LANES = 32
 GEOMETRIES = {"1d": (24,), "2d": (12, 5), "3d": (8, 3, 4), "a1d": (24,), "a2d": (12, 5)}
@@ -112,6 +122,7 @@ def test_formatted():
     cases = (
         ("u8", "I", 4, (7, 255, 256, 1 << 31), "4B", (7, 255, 255, 255)),
         ("s8", "i", 2, (-5, 127), "2b", (-5, 127)),
+        ("u16", "I", 2, (65535, 65536), "2H", (65535, 65535)),
         ("s16", "i", 4, (-32768, 9, 32767, 0), "4h", (-32768, 9, 32767, 0)),
         ("u32", "I", 1, (1 << 31,), "I", (1 << 31,)),
         ("f16", "f", 2, (0.5, -2.0), "2e", (0.5, -2.0)),
@@ -400,6 +411,10 @@ def test_refusals():
     refused("tld4.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1}];", "channel")
     refused("tld4.r.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1, %f0, %f0}];", "two")
     refused("tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%q0, {%f0, %f1}], {%r0, %r1};", "offsets")
+    refused("sust.1d.b32.trap [%q0, {%r0}], %r2;", "it is with .b or .p")
+    refused_text(
+        program("txq.width.b32 %r0, [v];", before=".global .b64 v;"), "the handle in a register"
+    )
     refused("sust.p.a1d.b32.zero [%q0, {%r0, %r1}], %r2;", "not with layers")
     refused("txq.size.b32 %r0, [%q0];", "'size' cannot be asked here")
     refused("suq.filter_mode.b32 %r0, [%q0];", "'filter_mode' cannot be asked here")
