@@ -633,6 +633,13 @@ def test_copies_arrive():
     races(BEGIN + init(64) + COPY + beside + "bar.sync 0;\n" + "@!%p1 " + TAKE)
 
 
+def test_copies_of_some_lanes_arrive():
+    some = COPY + "setp.lt.u32 %p3, %me, 16;\n@%p3 " + TRACK.format(".noinc")
+    look = COPIED + "setp.lt.u32 %p3, %me, 48;\n"
+    right(told(some, look + "@%p3 " + TAKE, count=16))
+    races(told(some, look + "@!%p3 " + TAKE, count=16))
+
+
 def test_copies_of_two_stages():
     """Each stage has an mbarrier, and the second one's copies are not waited for by the first's."""
     begin = BEGIN + "@%p0 mbarrier.init.shared.b64 [%r9+8], 32;\n" + init()
