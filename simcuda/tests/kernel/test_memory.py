@@ -136,6 +136,14 @@ st.global.v2.u64 [%q0], {%q3, %q4}; st.global.u64 [%q0+16], %q5;"""
     assert out.array("Q") == [12345, 12345, 12345, 0]
 
 
+def test_vectors_of_parameters():
+    text = program("ld.param.v2.u32 {%r0, %r1}, [s+8]; st.global.v2.u32 [%q0], {%r1, %r0};")
+    text = text.replace(".param .u64 p0", ".param .u64 p0, .param .align 8 .b8 s[16]")
+    out = zeros(2)
+    clean(Module(text).run("k", 1, 1, out, struct.pack("<4I", 5, 6, 7, 8)))
+    assert out.array("I") == [8, 7]
+
+
 def test_kinds_of_addresses():
     addresses = {
         "global": "mov.u64 %q3, %q0;",
@@ -169,6 +177,15 @@ st.global.u32 [%q0+8], %r2;"""
     out = zeros(3)
     clean(run(body, out, block=1))
     assert out.array("I") == [41, 41, 43]
+
+
+def test_numbers_as_addresses_of_local_memory():
+    """The kernel's own begins there."""
+    body = """.local .align 4 .b8 l[16]; st.local.u32 [4], %me; ld.local.u32 %r0, [l+4];
+mad.wide.u32 %q5, %me, 4, %q0; st.global.u32 [%q5], %r0;"""
+    out = zeros(LANES)
+    clean(run(body, out))
+    assert out.array("I") == list(range(LANES))
 
 
 def test_volatile_local_memory():

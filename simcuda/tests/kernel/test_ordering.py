@@ -456,6 +456,14 @@ READS:\nld.acquire.gpu.global.u32 %r2, [%q0+4];\nld.global.u32 %r2, [%q0+8];\n""
     one_finding(run(BEGIN + body, zeros(), block=1, grid=2), "race")
 
 
+def test_halves_of_a_warp_read_what_an_earlier_block_wrote():
+    body = """shr.u32 %r1, %me, 4; mad.wide.u32 %q5, %r1, 4, %q0; setp.eq.u32 %p1, %block, {};
+@%p1 st.global.v2.u32 [%q0], {{7, 8}};\nsetp.ne.u32 %p1, %block, 0;\n@%p1 ld.global.u32 %r2, [%q5];
+"""
+    one_finding(run(BEGIN + body.format(0), zeros(), block=32, grid=2), "race")
+    clean(run(BEGIN + body.format(9), zeros(), block=32, grid=2))
+
+
 def test_a_flag_in_local_memory_orders_nothing():
     body = """.local .align 4 .b8 l[4]; cvta.local.u64 %q3, l; st.shared.u32 [%r8], %me;
 membar.cta; st.release.cta.u32 [%q3], 1; ld.acquire.cta.u32 %r2, [%q3];

@@ -247,6 +247,11 @@ WRONG = {
         "dp2a.u32.u32 %r0, %r1, %r2, %r3;",
         "dp4a.lo.u32.u32 %r0, %r1, %r2, %r3;",
     ],
+    "it wants one of .lo, .hi and .wide": [
+        "mad.u32 %r0, %r1, %r2, %r3;",
+        "madc.u32 %r0, %r1, %r2, %r3;",
+        "mul.lo.hi.u32 %r0, %r1, %r2;",
+    ],
     ".sat is only with .hi and .s32": [
         "mad.lo.sat.s32 %r0, %r1, %r2, %r3;",
         "mad.hi.sat.u32 %r0, %r1, %r2, %r3;",
