@@ -510,7 +510,7 @@ OPERANDS = {
     "@5 ret;": "a predicate is expected",
     "@%r0 ret;": "must be a predicate",
     "@%tid.x ret;": "must be a predicate",
-    "ld.global.u32 %r0;": "it takes 2 to 3 operands, not 1",
+    "ld.global.u32 %r0;": "it takes 2 operands, not 1",
     "5;": "an instruction is expected",
     "activemask %r0;": "a type is missing",
     "setp %p0, %r1, %r2;": "a modifier is missing",
@@ -622,12 +622,12 @@ def test_addresses_of_parameters():
     body = """mov.b64 %q1, p0; ld.param.u64 %q2, [%q1]; cvta.param.u64 %q3, %q1; ld.u64 %q4, [%q3];
 st.global.u32 [%q2], 3; st.global.u32 [%q4+4], 4;"""
     assert stored(body, 2) == [3, 4]
-    fault = fault_of(run("ld.global.u32 %r0, [16];", zeros()), "illegal_address")
+    fault = fault_of(run("mov.u64 %q1, 16; ld.global.u32 %r0, [%q1];", zeros()), "illegal_address")
     assert "reads 4 bytes at address 0x10" in fault["text"]
     # Of a variable that no module defines, too.
     unresolved = ".extern .global .u32 x;"
     fault_of(run("ld.global.u32 %r0, [x];", zeros(), before=unresolved), "illegal_address")
-    fault = fault_of(run("ld.const.u32 %r0, [16];", zeros()), "illegal_address")
+    fault = fault_of(run("mov.u64 %q1, 16; ld.const.u32 %r0, [%q1];", zeros()), "illegal_address")
     assert "reads 4 bytes at address 0x10" in fault["text"]
 
 

@@ -531,7 +531,7 @@ def test_where_texts_and_arguments_lie():
         outcome = clean(run(body + CALL_PRINT, zeros(), before=PRINT, block=3, grid=2, races=False))
         wanted = "".join(f"{thread};{block}\n" for block in range(2) for thread in range(3))
         assert outcome["printed"] == wanted, (where, outcome["printed"])
-        for beyond in "add.u64 %q1, %q1, 4096;", "mov.u64 %q1, 0;", "mov.u64 %q1, f;":
+        for beyond in "add.u64 %q1, %q1, 4096;", "mov.u64 %q1, 16;", "mov.u64 %q1, f;":
             before = PRINT + ".func f() { ret; }\n"
             outcome = run(body + beyond + CALL_PRINT, zeros(), before=before, block=1)
             fault = fault_of(outcome, "illegal_address")
