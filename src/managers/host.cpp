@@ -196,15 +196,20 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 }
 
 void host_unpin(const cai_block &block) {
-  const std::unique_ptr<Pinned> pinned(pinned_of(block));
+  std::unique_ptr<Pinned> pinned(pinned_of(block));
   if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it was freed with the context
-  bool is_unpinned = false;
+  bool is_begun = false, is_unpinned = false;
   try {
     on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
+      is_begun = true;
       driver::call(session.cu.cuMemHostUnregister, pinned->memory);
       is_unpinned = true;
     });
   } catch (const Failure &failure) {
+    if (!is_begun) {
+      static_cast<void>(pinned.release());
+      throw NotAsked(failure);
+    }
     if (!is_unpinned) throw;
     report(failure.error());  // the caller's context or mode is not as before
   }

@@ -96,15 +96,23 @@ void free_block(cai_memory &memory, uint64_t stream) {
 }
 
 void unpin_block(cai_memory &memory, uint64_t) {
-  bool is_unpinned = false;
+  bool is_unpinned = false, was_asked = true;
   cai_error error;
   const cai_status status = guard(&error, [&] {
-    if (memory.manager) memory.manager->unpin(memory.block, is_unpinned);
-    is_unpinned = true;
+    try {
+      if (memory.manager) memory.manager->unpin(memory.block, is_unpinned);
+      is_unpinned = true;
+    } catch (const managers::NotAsked &) {
+      was_asked = false;
+      throw;
+    }
   });
   // While it is pinned, a GPU may access it. Then it must not be freed, even if nothing unpins it.
   if (is_unpinned && memory.release_foreign) memory.release_foreign(memory.context);
-  if (status != CAI_OK) throw Failure(error);
+  if (status == CAI_OK) return;
+  const Failure failure(error);
+  if (!was_asked) throw managers::NotAsked(failure);
+  throw failure;
 }
 
 void release_foreign(cai_memory &memory, uint64_t) {

@@ -353,9 +353,10 @@ TEST_F(FailingEnds, OfWhatStaysPinned) {
   unpin(host);
 }
 
-// It is unpinned, but the context could not be entered, or the caller's cannot be restored.
+// It is unpinned, but the context could not be entered, or the caller's cannot be restored. If the
+// driver has failed before that, it is unpinned by a later call.
 TEST_F(FailingEnds, OfWhatIsUnpinnedAllTheSame) {
-  int failed_after = 0;
+  int failed_after = 0, failed_before = 0;
   for (const char *const call :
        {"cuCtxPushCurrent", "cuCtxPopCurrent", "cuThreadExchangeStreamCaptureMode"}) {
     for (std::uint64_t nth = 1; nth <= 4; ++nth) {
@@ -371,10 +372,14 @@ TEST_F(FailingEnds, OfWhatIsUnpinnedAllTheSame) {
       const bool is_unpinned = calls("cuMemHostUnregister") != 0;
       EXPECT_EQ(host.released, is_unpinned ? 1 : 0) << call << " " << nth;
       failed_after += has_failed && is_unpinned;
-      if (!is_unpinned) unpin(host);
+      failed_before += has_failed && !is_unpinned;
+      EXPECT_EQ(cai_pending_flush(gpu0, nullptr), CAI_OK);
+      EXPECT_EQ(host.released, 1) << call << " " << nth;
+      EXPECT_EQ(calls("cuMemHostUnregister"), 1U);
     }
   }
   EXPECT_GE(failed_after, 3);
+  EXPECT_GE(failed_before, 1);
 }
 
 // The manager cannot be called: the caller is told, and it is called once it can be.
