@@ -237,9 +237,14 @@ enum {
  * in the order in which they were added, with no lock held.
  *
  * @param flags  CAI_RESET_*. With #CAI_RESET_CONTEXT no other thread may be in a call that uses the
- *               device, of libcai or of the driver, until this one returns. After it, using
- *               memory, streams and events of the device that are still referenced returns
- *               #CAI_ERR_STATE; releasing them is safe.
+ *               device, of libcai or of the driver, until this one returns; nor in cai_drain() or
+ *               cai_pending_flush(), or in a use, a copy, an allocation or a free on another GPU,
+ *               which look at what is pending on all GPUs. It waits for the work of CPU streams on
+ *               memory that ends with the context, unless it is called by such work; gives back to
+ *               its pool what libcai's managers have allocated; and calls the `release` of wrapped
+ *               streams of the context, while these exist. After it, using memory, streams and
+ *               events of the device that are still referenced returns #CAI_ERR_STATE; releasing
+ *               them is safe.
  *               The context stays current wherever it was, and the next function that works on the
  *               device creates it again
  * @return as cai_device_synchronize(), after which nothing but synchronising has happened;

@@ -511,7 +511,10 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
 
 /** Pins existing host memory until the last release and until the recorded uses are complete. It is
  * then unpinned at once, since the host memory may be pinned again or freed, and the driver waits
- * for the device first: release it where the host may wait.
+ * for the device first: release it where the host may wait. The last release does not ask whether
+ * uses are complete. If there are any, a later call unpins the memory: cai_drain(),
+ * cai_pending_flush(), another cai_memory_pin() of it, or a wait for the stream. So without
+ * `release`, call cai_drain() before you free the host memory.
  *
  * @param host     `size` bytes
  * @param kind     PINNED or MAPPED

@@ -7,6 +7,7 @@
 #include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/pending.hpp"
+#include "driver/host_function.hpp"
 #include "order/owned.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
@@ -212,11 +213,36 @@ void GpuStream::retire() noexcept {
   const bool destroys = owned && !is_dead();
   const int32_t ordinal = device.id;
   void *const handle = stream_.handle();
-  const auto end = release;
-  void *const its_context = context;
+  const auto [end, its_context] = take_release();
   delete this;  // first: a stream that is being destroyed must not be queried
   if (destroys) destroy_later(ordinal, destroy_stream, handle);
-  if (end) end(its_context);
+  if (!end) return;
+  // The owner of a wrapped stream may destroy it.
+  driver::InHostFunction::is_here() ? destroy_later(ordinal, end, its_context, end)
+                                    : end(its_context);
+}
+
+GpuStream::Release GpuStream::take_release() noexcept {
+  const std::lock_guard lock(known().mutex);
+  return {std::exchange(release, nullptr), context};
+}
+
+void end_wrapped_streams(int32_t ordinal) noexcept {
+  const std::uint64_t epoch = epoch_of(ordinal);
+  const auto is_one = [&](const GpuStream &it) {
+    return it.release && it.device.id == ordinal && it.epoch_ == epoch;
+  };
+  for (;;) {
+    GpuStream::Release found;
+    {
+      const std::lock_guard lock(known().mutex);
+      GpuStream *each = known().first;
+      while (each && !is_one(*each)) each = each->after_;
+      if (!each) return;
+      found = {std::exchange(each->release, nullptr), each->context};
+    }
+    found.end(found.context);
+  }
 }
 
 }  // namespace cai::device

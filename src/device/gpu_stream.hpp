@@ -48,7 +48,14 @@ class GpuStream final : public cai_stream {
   void *context = nullptr;
 
  private:
+  struct Release {
+    void (*end)(void *context) = nullptr;
+    void *context = nullptr;
+  };
+  Release take_release() noexcept;  // once
+
   friend void require_no_captures(driver::Session &session, const Primary &primary);
+  friend void end_wrapped_streams(int32_t ordinal) noexcept;
   ~GpuStream();
 
   const order::Stream stream_;
@@ -67,5 +74,9 @@ inline GpuStream &gpu_stream(cai_stream &stream) noexcept {
 
 // Throws CAI_ERR_CAPTURE if a stream of the context that libcai knows is being captured.
 void require_no_captures(driver::Session &session, const Primary &primary);
+
+// Calls the owners of all wrapped streams of the GPU's primary context, which is about to be
+// destroyed with them.
+void end_wrapped_streams(int32_t ordinal) noexcept;
 
 }  // namespace cai::device

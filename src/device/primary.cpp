@@ -18,10 +18,19 @@ struct Slot {
   std::atomic<driver::CUcontext> context{nullptr};
   std::atomic<driver::CUcontext> last{nullptr};  // the current or the former one
   std::atomic<std::uint64_t> epoch{1};
+  std::atomic<std::uint64_t> host_work{0}, waiting{0};  // of CPU streams; see the header
   driver::CUdevice device = 0;
 };
 
 std::atomic<std::uint64_t> reset_count{0};
+
+void await_none(const std::atomic<std::uint64_t> &count) noexcept {
+  while (const std::uint64_t now = count.load()) count.wait(now);
+}
+
+void end_one(std::atomic<std::uint64_t> &count) noexcept {
+  if (count.fetch_sub(1) == 1) count.notify_all();
+}
 
 Slot &slot_of(int32_t ordinal) {
   // Never destroyed: memory may be freed as late as the process ends.
@@ -83,6 +92,27 @@ std::uint64_t resets() noexcept {
   return reset_count.load(std::memory_order_acquire);
 }
 
+void begin_host_work(int32_t ordinal) noexcept {
+  slot_of(ordinal).host_work.fetch_add(1);
+}
+
+void end_host_work(int32_t ordinal) noexcept {
+  end_one(slot_of(ordinal).host_work);
+}
+
+void await_host_work(int32_t ordinal) noexcept {
+  await_none(slot_of(ordinal).host_work);
+}
+
+WithinContext::WithinContext(int32_t ordinal, std::uint64_t epoch) noexcept : ordinal_(ordinal) {
+  slot_of(ordinal).waiting.fetch_add(1);  // first: a reset changes the epoch, and then looks
+  is_alive_ = slot_of(ordinal).epoch.load() == epoch;
+}
+
+WithinContext::~WithinContext() {
+  end_one(slot_of(ordinal_).waiting);
+}
+
 void reset_primary(driver::Session &session, int32_t ordinal) {
   require_gpu(session.cu, ordinal);
   Slot &slot = slot_of(ordinal);
@@ -91,8 +121,9 @@ void reset_primary(driver::Session &session, int32_t ordinal) {
   driver::CUdevice device = 0;
   driver::call(session.cu.cuDeviceGet, &device, ordinal);
   const bool held = slot.context.exchange(nullptr, std::memory_order_acq_rel) != nullptr;
-  slot.epoch.fetch_add(1, std::memory_order_acq_rel);
+  slot.epoch.fetch_add(1);
   reset_count.fetch_add(1, std::memory_order_release);
+  await_none(slot.waiting);
   driver::call(session.cu.cuDevicePrimaryCtxReset, device);
   // The reset does not change the counts, so this retain is released, and taken again at the next
   // use.

@@ -42,4 +42,26 @@ std::uint64_t resets() noexcept;
 // Destroys the context, for all code in the process. Does nothing if nobody has used it yet.
 void reset_primary(driver::Session &session, int32_t ordinal);
 
+// Work of CPU streams on memory that ends with the GPU's context: queued, and complete. A reset
+// waits for all of it.
+void begin_host_work(int32_t ordinal) noexcept;
+void end_host_work(int32_t ordinal) noexcept;
+void await_host_work(int32_t ordinal) noexcept;
+
+// While one exists, a reset does not destroy the context. For the threads of CPU streams, which the
+// caller of a reset does not know. It must not wait for work that comes after a reset.
+class WithinContext {
+ public:
+  WithinContext(int32_t ordinal, std::uint64_t epoch) noexcept;
+  WithinContext(const WithinContext &) = delete;
+  WithinContext &operator=(const WithinContext &) = delete;
+  ~WithinContext();
+  // Whether the context is still that of the epoch.
+  explicit operator bool() const noexcept { return is_alive_; }
+
+ private:
+  const int32_t ordinal_;
+  bool is_alive_;
+};
+
 }  // namespace cai::device

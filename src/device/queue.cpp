@@ -110,6 +110,10 @@ bool Queue::is_busy() const noexcept {
   return finished != pushed_.load(std::memory_order_acquire);
 }
 
+bool Queue::is_any_here() noexcept {
+  return here;
+}
+
 bool Queue::is_here() const noexcept {
   return here == this;
 }

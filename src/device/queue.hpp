@@ -46,6 +46,7 @@ class Queue final : public order::HostQueue {
   // Waits for all work pushed so far. Throws CAI_ERR_STATE on the queue's own thread.
   void wait();
   bool is_here() const noexcept;  // whether the caller is on its thread
+  static bool is_any_here() noexcept;
 
   // No more work will come: the thread ends once it has done its work.
   void close() noexcept;

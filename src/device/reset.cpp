@@ -11,6 +11,7 @@
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/pending.hpp"
+#include "device/queue.hpp"
 
 namespace cai::device {
 namespace {
@@ -63,6 +64,13 @@ void synchronize_what_is_there(cai_stream &current) {
   }
 }
 
+void synchronize_context(cai_device gpu) {
+  driver::Session session;
+  session.use_relaxed_mode();
+  session.in(primary(session, gpu.id).context, [&] { driver::call(session.cu.cuCtxSynchronize); });
+  session.finish();
+}
+
 void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
   require_device(device);
   const HeldStream current = current_stream_if_any(device);
@@ -72,12 +80,7 @@ void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
     session.finish();
   }
   if (current.get() && !is_dead(*current.get())) wait_for(*current.get());
-  if (is_cpu(device)) return;
-  driver::Session session;
-  session.use_relaxed_mode();
-  session.in(primary(session, device.id).context,
-             [&] { driver::call(session.cu.cuCtxSynchronize); });
-  session.finish();
+  if (!is_cpu(device)) synchronize_context(device);
 }
 
 void take(const std::atomic<ResetStep> &step, cai_device device) noexcept {
@@ -97,6 +100,9 @@ void reset(cai_device device, std::uint32_t flags) {
     all = added.all;
   }
   for (const Callback &callback : all) callback.function(callback.context, device);
+  const bool ends_context = !is_cpu(device) && (flags & CAI_RESET_CONTEXT);
+  // Work of a CPU stream would wait for itself.
+  if (ends_context && !Queue::is_any_here()) await_host_work(device.id);
   forget_current(device);
   if (!is_cpu(device)) {
     end_left();
@@ -107,7 +113,11 @@ void reset(cai_device device, std::uint32_t flags) {
   flush_before_reset(device);
   take(reset_steps.managers, device);
   flush_before_reset(device);  // memory that the managers have released
-  if (is_cpu(device) || !(flags & CAI_RESET_CONTEXT)) return;
+  if (!ends_context) return;
+  take(reset_steps.memory_of_pools, device);
+  take(reset_steps.pools, device);
+  end_wrapped_streams(device.id);
+  synchronize_context(device);
   driver::Session session;
   reset_primary(session, device.id);
   forget_pending(device);

@@ -16,6 +16,9 @@ struct ResetSteps {
   std::atomic<ResetStep> frees{nullptr};
   // All pending frees are done, and the context still exists. No lock is held.
   std::atomic<ResetStep> managers{nullptr};
+  // The GPU's primary context is about to be destroyed. Pools belong to the device and outlive it:
+  // frees memory from them, then destroys the managers' own.
+  std::atomic<ResetStep> memory_of_pools{nullptr}, pools{nullptr};
   // The GPU's primary context was destroyed.
   std::atomic<ResetStep> memory{nullptr};
 };

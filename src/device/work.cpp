@@ -11,18 +11,28 @@ namespace cai::device {
 namespace {
 
 // What a CPU stream waits for: the event, if its context still exists.
-struct GpuPoint {
-  order::Event event;
-  std::int32_t ordinal;
-  std::uint64_t epoch;
+class GpuPoint {
+ public:
+  GpuPoint(order::Event event, std::int32_t ordinal, std::uint64_t epoch)
+      : event_(std::move(event)), ordinal_(ordinal), epoch_(epoch) {}
 
   void wait() const {
-    if (epoch != 0 && !is_alive(ordinal, epoch)) return;  // a reset waits for all earlier work
+    if (epoch_ == 0) return wait_here();  // another context
+    const WithinContext within(ordinal_, epoch_);
+    if (within) wait_here();  // a reset has waited for all earlier work
+  }
+
+ private:
+  void wait_here() const {
     driver::Session session;
     session.use_relaxed_mode();
-    driver::call(session.cu.cuEventSynchronize, event.handle());
+    driver::call(session.cu.cuEventSynchronize, event_.handle());
     session.finish();
   }
+
+  const order::Event event_;
+  const std::int32_t ordinal_;
+  const std::uint64_t epoch_;
 };
 
 void follow_on_gpu(GpuStream &stream, GpuStream &other) {
@@ -79,7 +89,7 @@ void follow(cai_stream &stream, cai_stream &other) {
 }  // namespace
 
 void wait_in_work(CpuStream &stream, order::Event event, cai_device device, std::uint64_t epoch) {
-  auto point = std::make_unique<GpuPoint>(GpuPoint{std::move(event), device.id, epoch});
+  auto point = std::make_unique<GpuPoint>(std::move(event), device.id, epoch);
   const auto wait_for_it = [](void *context, cai_error *error) {
     return guard(error, [&] { static_cast<GpuPoint *>(context)->wait(); });
   };

@@ -105,6 +105,7 @@ inline constexpr CUresult error_illegal_address = 700;
 inline constexpr CUresult error_launch_timeout = 702;
 inline constexpr CUresult error_context_is_destroyed = 709;
 inline constexpr CUresult error_assert = 710;
+inline constexpr CUresult error_host_memory_already_registered = 712;
 inline constexpr CUresult error_hardware_stack = 714;
 inline constexpr CUresult error_illegal_instruction = 715;
 inline constexpr CUresult error_misaligned_address = 716;

@@ -84,4 +84,7 @@ struct TableOf {
 extern const cai_manager_table default_table, async_table, pool_table, managed_table, host_table,
     statistics_table, limiting_table, logging_table, tracking_table, retrying_table;
 
+// Destroys the pool of a manager of pool_table. A reset does so before it destroys the context.
+void end_pool(void *self) noexcept;
+
 }  // namespace cai::managers

@@ -45,9 +45,14 @@ struct AllManagers {
   GlobalLock mutex;
   cai_manager *first = nullptr;
 
-  AllManagers() noexcept { device::reset_steps.managers = reset_all; }
+  AllManagers() noexcept {
+    device::reset_steps.managers = reset_all;
+    device::reset_steps.pools = end_pools;
+  }
   static AllManagers &get() { return immortal<AllManagers>(); }
-  static void reset_all(cai_device device) noexcept;  // failures are reported
+  // Failures are reported.
+  static void reset_all(cai_device device) noexcept;
+  static void end_pools(cai_device device) noexcept;
   void add(cai_manager *manager) noexcept {
     const std::lock_guard lock(mutex);
     manager->next_ = first;
@@ -63,6 +68,9 @@ struct AllManagers {
   std::vector<managers::HeldManager> alive_of(cai_device device) {
     const std::lock_guard lock(mutex);
     std::vector<managers::HeldManager> found;
+    std::size_t most = 0;
+    for (const cai_manager *one = first; one; one = one->next_) ++most;
+    found.reserve(most);  // first, so that nothing can fail after a reference was taken
     for (cai_manager *one = first; one; one = one->next_) {
       if (!device::same(one->device_, device) || !one->is_alive()) continue;
       if (one->retain_if_held()) found.emplace_back(one);
@@ -253,8 +261,11 @@ void cai_manager::memunpin(const cai_block &block) {
 // ---- What callers want --------------------------------------------------------------------------
 
 bool cai_manager::looks_for_captures(uint32_t kind) const noexcept {
-  if (device_.type == CAI_DEVICE_CPU || managers::is_host_kind(kind)) return true;
-  if (!is_built_in_) return false;
+  return device_.type == CAI_DEVICE_CPU || managers::is_host_kind(kind) || is_from_pool(kind);
+}
+
+bool cai_manager::is_from_pool(uint32_t kind) const noexcept {
+  if (!is_built_in_ || device_.type == CAI_DEVICE_CPU) return false;
   const cai_manager *source = this;
   while (source->upstream_) source = source->upstream_;
   const bool is_ordered =
@@ -404,13 +415,26 @@ void cai_manager::reset() {
   });
 }
 
-void AllManagers::reset_all(cai_device device) noexcept {
+// Calls `body` with each manager of the device. Failures are reported.
+template <class Body>
+static void for_each_alive(cai_device device, Body &&body) noexcept {
   cai_error error;
   const cai_status status = guard(&error, [&] {
     for (const managers::HeldManager &manager : AllManagers::get().alive_of(device)) {
       cai_error said;
-      if (guard(&said, [&] { manager->reset(); }) != CAI_OK) report(said);
+      if (guard(&said, [&] { body(*manager); }) != CAI_OK) report(said);
     }
   });
   if (status != CAI_OK) report(error);
+}
+
+void AllManagers::reset_all(cai_device device) noexcept {
+  for_each_alive(device, [](cai_manager &manager) { manager.reset(); });
+}
+
+void AllManagers::end_pools(cai_device device) noexcept {
+  for_each_alive(device, [](cai_manager &manager) {
+    if (manager.is_of(managers::pool_table))
+      manager.within([&] { managers::end_pool(manager.self()); });
+  });
 }

@@ -76,6 +76,9 @@ struct cai_manager {
   bool is_of(const cai_manager_table &table) const noexcept {
     return table_.create == table.create;
   }
+  // Whether its memory of this kind is from a pool of the driver's, by libcai's own functions
+  // alone.
+  bool is_from_pool(uint32_t kind) const noexcept;
   // Whether the device has not been reset since the manager was made.
   bool is_alive() const noexcept;
   void require_alive() const;
@@ -95,6 +98,8 @@ struct cai_manager {
   void free_outside_captures(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, looks_for_captures(kind));
   }
+  // As free(); a failure is reported.
+  void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
   cai_block pin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   // May also throw because of the context alone: `unpinned` is set if the function succeeded.
   void unpin(const cai_block &block, bool &unpinned);
@@ -199,7 +204,6 @@ struct cai_manager {
     }();
     if (status != CAI_OK) fail_as(what, status, error);
   }
-  void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
   void end() noexcept;  // deletes the handle, too
   [[noreturn]] void fail_as(const char *what, cai_status status, cai_error &error) const;
   void initialize_before(const char *what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The manager "pool": a pool of its own.
 #include <algorithm>
+#include <utility>
 
 #include "device/primary.hpp"
 #include "managers/builtin.hpp"
@@ -47,7 +48,12 @@ class Pool : public Gpu {
   Pool &operator=(const Pool &) = delete;
 
   ~Pool() {
-    if (!is_alive()) return;  // it was destroyed with the context
+    if (is_alive()) end();
+  }
+
+  // A reset destroys the context, which the pool would outlive.
+  void end() noexcept {
+    if (!pool_) return;
     const driver::Driver *cu = nullptr;
     try {
       cu = &driver::get();
@@ -57,7 +63,7 @@ class Pool : public Gpu {
     driver::Faults faults;
     uninstall(*cu, faults);
     take_access_back(*cu, faults);
-    faults.attempt(cu->cuMemPoolDestroy, pool_);
+    faults.attempt(cu->cuMemPoolDestroy, std::exchange(pool_, nullptr));
   }
 
   cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
@@ -147,6 +153,10 @@ class Pool : public Gpu {
 };
 
 }  // namespace
+
+void end_pool(void *self) noexcept {
+  static_cast<Pool *>(self)->end();
+}
 
 constinit const cai_manager_table pool_table = TableOf<Pool>::make();
 

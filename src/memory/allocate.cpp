@@ -296,7 +296,15 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   if (source.manager->device().type == CAI_DEVICE_CPU) return;
   note_epoch(memory, source.manager->device());
   memory.at_once = true;
-  memory.block = source.manager->pin(host, size, facts.kind, flags);
+  const auto pin_it = [&] { memory.block = source.manager->pin(host, size, facts.kind, flags); };
+  try {
+    pin_it();
+  } catch (const Failure &failure) {
+    // It may be pinned still, because of uses that are complete by now.
+    if (failure.error().native != driver::error_host_memory_already_registered) throw;
+    if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
+    pin_it();
+  }
   memory.manager = std::move(source.manager);
   facts.data = memory.block.data;
   count(memory);

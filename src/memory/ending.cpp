@@ -274,7 +274,8 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
 
 cai_status give_back(cai_memory &memory, Try which, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
-  const bool needs_driver = memory.epoch != 0 || has_kept_uses(memory);
+  // The owner of wrapped memory may call the driver.
+  const bool needs_driver = memory.epoch != 0 || memory.release_foreign || has_kept_uses(memory);
   if (needs_driver && driver::InHostFunction::is_here()) return try_later(memory);
   // The streams of its context were destroyed with it, and must not be queried.
   if (memory.has_lost_context()) return give_back_now(memory, 0, error);
@@ -291,7 +292,7 @@ cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
 }
 
 void end_claim_of_stream(void *memory) {
-  end_claim(*static_cast<cai_memory *>(memory));
+  end_claim_of_work(*static_cast<cai_memory *>(memory));
 }
 
 // Adds a claim for the work that is queued on a CPU stream now.
@@ -324,11 +325,23 @@ void end_claim(cai_memory &memory) noexcept {
   if (drop_claim(memory, &error) != CAI_OK) report(error);
 }
 
-void claim_until_passed(cai_memory &memory, cai_stream *stream) {
+void claim_for_work(cai_memory &memory) {
   claim(memory);
+  if (memory.epoch) device::begin_host_work(memory.epoch_gpu);
+}
+
+void end_claim_of_work(cai_memory &memory) noexcept {
+  const bool ends_with_context = memory.epoch != 0;
+  const std::int32_t ordinal = memory.epoch_gpu;
+  end_claim(memory);
+  if (ends_with_context) device::end_host_work(ordinal);
+}
+
+void claim_until_passed(cai_memory &memory, cai_stream *stream) {
+  claim_for_work(memory);
   cai_error error;
   if (cai_stream_attach(stream, end_claim_of_stream, &memory, &error) == CAI_OK) return;
-  memory.claims.fetch_sub(1, std::memory_order_relaxed);  // the caller still has one
+  end_claim_of_work(memory);  // the caller still has one
   throw Failure(error);
 }
 

@@ -82,6 +82,34 @@ bool has_died(cai_memory &memory) noexcept {
   return true;
 }
 
+// Memory of a GPU that outlives the context, in a list, each with a new reference.
+struct Outliving {
+  std::int32_t gpu = 0;
+  cai_memory *first = nullptr;
+};
+constinit thread_local Outliving outliving;
+
+bool add_if_it_outlives(cai_memory &memory) noexcept {
+  const bool is_of_pool = memory.manager && memory.manager->is_from_pool(memory.block_kind);
+  if (is_of_pool && memory.epoch_gpu == outliving.gpu && memory.is_alive() &&
+      hold_if_held(memory)) {
+    memory.next = std::exchange(outliving.first, &memory);
+  }
+  return false;
+}
+
+// Gives memory back to its pool, which would keep it for good. No work is pending there. For all
+// else it ends with the reset, as other memory of the context.
+void free_what_outlives(cai_device gpu) noexcept {
+  outliving = {gpu.id, nullptr};
+  take_out_if(add_if_it_outlives);
+  while (cai_memory *const memory = outliving.first) {
+    outliving.first = std::exchange(memory->next, nullptr);
+    memory->manager->give_back(memory->block, memory->block_kind, driver::stream_per_thread);
+    cai_memory_release(memory);
+  }
+}
+
 bool has_lost_context(const cai_owner &keeper) noexcept {
   const bool is_memory = keeper.retain == cai_memory::retain_owner;
   return is_memory && static_cast<const cai_memory &>(keeper).has_lost_context();
@@ -100,8 +128,10 @@ std::optional<order::Pinned> find_pinned(const cai_array &array) noexcept {
 void tell_rooms_below() noexcept {
   order::above.find_pinned.store(find_pinned, std::memory_order_release);
   order::above.has_lost_context.store(has_lost_context, std::memory_order_release);
+  order::above.free_again.store([]() noexcept { retry_ends(INT_MAX); }, std::memory_order_release);
   device::reset_steps.frees.store([](cai_device) noexcept { retry_ends(INT_MAX, true); },
                                   std::memory_order_release);
+  device::reset_steps.memory_of_pools.store(free_what_outlives, std::memory_order_release);
   device::reset_steps.memory.store([](cai_device) noexcept { forget_dead(); },
                                    std::memory_order_release);
 }

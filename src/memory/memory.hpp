@@ -168,6 +168,9 @@ void require_not_freed(const cai_array &array);
 // CAI_ERR_STATE if it was freed.
 void claim(cai_memory &memory);
 void end_claim(cai_memory &memory) noexcept;
+// The same for work that is queued: before it resets the GPU, a reset waits until that has ended.
+void claim_for_work(cai_memory &memory);
+void end_claim_of_work(cai_memory &memory) noexcept;
 // Adds a claim until the stream has completed the work that is queued there now.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);
 

@@ -10,8 +10,10 @@
 #include "core/immortal.hpp"
 #include "device/pending.hpp"
 #include "device/slots.hpp"
+#include "device/stream.hpp"
 #include "managers/manager.hpp"
 #include "memory/memory.hpp"
+#include "order/releases.hpp"
 
 namespace cai::memory {
 namespace {
@@ -106,7 +108,10 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     device::require_slot(device);
     driver::Faults failed;
+    device::end_left();
     memory::retry_ends(INT_MAX, true, &failed);
+    cai_error problem;  // memory in use is freed with its last use
+    if (guard(&problem, [] { order::drain(false); }) == CAI_ERR_CUDA) failed.note(problem);
     try {
       device::flush_pending(device, failed);
     } catch (const Failure &failure) {

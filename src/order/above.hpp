@@ -22,6 +22,8 @@ struct Above {
   // The pinned memory that contains the array's address. That is a device address, or a host
   // address if the array comes from a consumer that was given that one.
   std::atomic<std::optional<Pinned> (*)(const cai_array &array) noexcept> find_pinned{nullptr};
+  // Tries again to free memory that could not be freed yet; it may hold arrays.
+  std::atomic<void (*)() noexcept> free_again{nullptr};
 };
 inline constinit Above above;
 

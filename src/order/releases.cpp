@@ -451,6 +451,22 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
   static_cast<void>(holder.release());
 }
 
+void drain(bool waits) {
+  // An end may release other arrays, whose end is then deferred.
+  for (bool ended = true; ended;) {
+    ended = false;
+    if (waiting().count.load(std::memory_order_acquire) == 0 && !any_condemned()) break;
+    Ending ending;
+    {
+      driver::Session session;
+      settle_all(session, waits ? Ask::and_wait : Ask::for_all, ending);
+      ended = !ending.empty();
+      session.finish();
+    }
+    ending.run();
+  }
+}
+
 }  // namespace cai::order
 
 using namespace cai;
@@ -458,21 +474,10 @@ using namespace cai;
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
   return guard(error, [&] {
     const order::trace::Call call("cai_drain", order::trace::host);
-    std::atomic<int64_t> &count = order::waiting().count;
-    // An end may release other arrays, whose end is then deferred.
-    for (bool ended = true; ended;) {
-      ended = false;
-      if (count.load(std::memory_order_acquire) == 0 && !order::any_condemned()) break;
-      order::Ending ending;
-      {
-        driver::Session session;
-        order::settle_all(session, wait ? order::Ask::and_wait : order::Ask::for_all, ending);
-        ended = !ending.empty();
-        session.finish();
-      }
-      ending.run();
-    }
-    if (left) *left = count.load(std::memory_order_relaxed);
+    if (const auto free_again = order::above.free_again.load(std::memory_order_acquire))
+      free_again();
+    order::drain(wait);
+    if (left) *left = order::waiting().count.load(std::memory_order_relaxed);
   });
 }
 

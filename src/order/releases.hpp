@@ -46,6 +46,9 @@ void look(driver::Session &session, const Stream &stream, Ending &ending);
 // The same for all deferred ends, after the stream was waited for.
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending);
 
+// Ends all whose uses are complete; `waits`: the host waits for them.
+void drain(bool waits);
+
 // Defers an end with uses of its own: releases one reference to `owner` when they are complete.
 // With NULL it releases nothing, but cai_drain() waits for the uses.
 std::unique_ptr<Uses> new_holder(cai_owner *owner);

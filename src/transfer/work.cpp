@@ -50,14 +50,14 @@ bool serves(const cai_stream &stream, const cai_array &array, cai_device its_dev
 
 HostWork::~HostWork() {
   for (int i = 0; i < count_; ++i) {
-    if (held_[i].memory) memory::end_claim(*held_[i].memory);
+    if (held_[i].memory) memory::end_claim_of_work(*held_[i].memory);
     held_[i].owner->release(held_[i].owner);
   }
 }
 
 void HostWork::hold(const cai_array &array) {
   cai_memory *const memory = memory::memory_under(array);
-  if (memory) memory::claim(memory::require_live(memory));
+  if (memory) memory::claim_for_work(memory::require_live(memory));
   cai_array_retain(&array);
   held_[count_++] = {array.owner, memory};
 }

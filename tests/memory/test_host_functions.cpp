@@ -92,6 +92,42 @@ TEST_F(HostFunctions, EndStreamsEventsAndManagersLater) {
   });
 }
 
+// Their owners may call the driver.
+TEST_F(HostFunctions, CallOwnersLater) {
+  static int ended = 0;
+  expect_ended_later([] {
+    const Primary gpu_context(0);
+    const With with(gpu_context.context);
+    Handle raw = nullptr;
+    MUST(gpu().cuStreamCreate(&raw, 1));
+    const auto destroy = [](void *context) {
+      ++ended;
+      EXPECT_EQ(gpu().cuStreamDestroy_v2(context), 0);
+    };
+    cai_stream *wrapped = nullptr;
+    EXPECT_EQ(cai_stream_wrap(gpu0, value(raw), destroy, raw, &wrapped, nullptr), CAI_OK);
+    return releases(OwnStream(wrapped));
+  });
+  EXPECT_EQ(std::exchange(ended, 0), 4);
+  expect_ended_later([] {
+    static unsigned char bytes[64];
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    info.device = cpu;
+    info.kind = CAI_KIND_HOST;
+    info.data = info.host = value(bytes);
+    info.size = sizeof bytes;
+    const auto end = [](void *) {
+      ++ended;
+      EXPECT_EQ(gpu().cuCtxSynchronize(), 201);  // no context, and no host function
+    };
+    cai_memory *made = nullptr;
+    EXPECT_EQ(cai_memory_wrap(&info, end, nullptr, &made, nullptr), CAI_OK);
+    return releases(OwnMemory(made));
+  });
+  EXPECT_EQ(std::exchange(ended, 0), 4);
+}
+
 TEST_F(HostFunctions, EndProducersLater) {
   for (const std::uint32_t flags : {0U, std::uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
     SCOPED_TRACE(flags);

@@ -3,9 +3,13 @@
 // the same address.
 #include <cai/device.h>
 
+#include <cstring>
+#include <tuple>
+
 #include "allocations.h"
 #include "managers.hpp"
 #include "memories.hpp"
+#include "slow.hpp"
 
 namespace test::resets_tests {
 namespace {
@@ -258,6 +262,110 @@ TEST_F(Resets, AWrappedStreamThatHasGoneIsNoHindrance) {
   ASSERT_OK(cai_device_reset(gpu1, 0, error));
   ASSERT_OK(cai_device_synchronize(gpu1, error));
   MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
+}
+
+class ResetsOfContexts : public Memories {
+ protected:
+  static std::uint64_t objects(const char *type) {
+    static const auto count = driver_function<std::uint64_t (*)(const char *)>("simcuda_objects");
+    return count(type);
+  }
+};
+
+// The host may not lose memory that it works on.
+TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnWhatTheyEnd) {
+  const std::tuple<cai_device, std::uint32_t> places[] = {
+      {gpu0, CAI_KIND_PINNED},         {gpu0, CAI_KIND_MAPPED}, {cpu, CAI_KIND_PINNED},
+      {gpu0, CAI_KIND_MANAGED_GLOBAL}, {gpu0, CAI_KIND_HOST},
+  };
+  for (const auto &[device, kind] : places) {
+    for (const bool is_released : {false, true}) {
+      SCOPED_TRACE(testing::Message() << kind << is_released);
+      Slow slow;
+      OwnMemory memory = allocate(device, kind, size);
+      OwnArray array = array_of(memory, {size});
+      struct Work {
+        unsigned char *to;
+        bool is_done;
+      } work{static_cast<unsigned char *>(handle(describe(memory).host)), false};
+      const auto write = [](void *context, cai_error *) {
+        auto &mine = *static_cast<Work *>(context);
+        std::memset(mine.to, 1, size);
+        mine.is_done = true;
+        return cai_status{CAI_OK};
+      };
+      ASSERT_OK(cai_stream_enqueue(slow, write, nullptr, &work, error));
+      ASSERT_OK(cai_memory_record(memory, slow, error));
+      if (is_released) array.reset(), memory.reset();
+      reset(0);
+      EXPECT_TRUE(work.is_done || kind == CAI_KIND_HOST);
+      ASSERT_OK(cai_stream_synchronize(slow, error));
+    }
+  }
+}
+
+// A pool belongs to the device, and outlives the context.
+TEST_F(ResetsOfContexts, LeaveNothingInPools) {
+  std::uint64_t free = 0, before = 0;
+  for (const char *const name : {"async", "pool", "default"}) {
+    SCOPED_TRACE(name);
+    const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, UINT64_MAX, 0, 0};
+    const bool is_pool = name == std::string("pool");
+    ASSERT_OK(cai_device_memory(gpu0, &before, nullptr, error));
+    const std::uint64_t pools = objects("CUmemoryPool");
+    {
+      const Manager manager = test::make(name, gpu0, is_pool ? &params : nullptr);
+      cai_request wanted = request(CAI_KIND_ASYNC, 64 << 20);
+      if (!is_pool) wanted.kind = name == std::string("async") ? CAI_KIND_DEFAULT : CAI_KIND_ASYNC;
+      wanted.manager = manager;
+      cai_memory *made = nullptr;
+      ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+      const OwnMemory memory(made);
+      reset(0);
+      EXPECT_NE(describe(memory).flags & CAI_MEMORY_FREED, 0U);
+      ASSERT_OK(cai_device_memory(gpu0, &free, nullptr, error));
+      EXPECT_EQ(free, before);
+    }
+    EXPECT_EQ(objects("CUmemoryPool"), pools);
+  }
+}
+
+// The owner of a wrapped stream destroys it while it exists.
+TEST_F(ResetsOfContexts, EndTheOwnersOfWrappedStreams) {
+  struct Owner {
+    Handle stream = nullptr;
+    int ended = 0;
+  } owner;
+  {
+    const With with(primary[0]);
+    MUST(gpu().cuStreamCreate(&owner.stream, 1));
+  }
+  const auto end = [](void *context) {
+    auto &mine = *static_cast<Owner *>(context);
+    EXPECT_EQ(gpu().cuStreamDestroy_v2(mine.stream), 0);
+    ++mine.ended;
+  };
+  cai_stream *wrapped = nullptr;
+  ASSERT_OK(cai_stream_wrap(gpu0, value(owner.stream), end, &owner, &wrapped, error));
+  reset(0);
+  EXPECT_EQ(owner.ended, 1);
+  cai_stream_release(wrapped);
+  EXPECT_EQ(owner.ended, 1);
+}
+
+// The thread of a CPU stream is still in a wait for the GPU, whose work is complete.
+TEST_F(ResetsOfContexts, WaitForThreadsThatWaitForTheGpu) {
+  const OwnStream host = make_stream(cpu);
+  for (int i = 0; i < 200; ++i) {
+    const OwnStream stream = make_stream(gpu0);
+    const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size, stream);
+    const OwnArray array = array_of(memory, {size});
+    const unsigned char seven = 7;
+    ASSERT_OK(cai_array_fill(array, &seven, stream, error));
+    ASSERT_OK(cai_stream_follow(host, stream, error));
+    reset(0);
+    ASSERT_OK(cai_stream_synchronize(host, error));
+  }
 }
 
 }  // namespace

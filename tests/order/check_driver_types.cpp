@@ -87,6 +87,7 @@ SAME(error_illegal_address, CUDA_ERROR_ILLEGAL_ADDRESS);
 SAME(error_launch_timeout, CUDA_ERROR_LAUNCH_TIMEOUT);
 SAME(error_context_is_destroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 SAME(error_assert, CUDA_ERROR_ASSERT);
+SAME(error_host_memory_already_registered, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 SAME(error_hardware_stack, CUDA_ERROR_HARDWARE_STACK_ERROR);
 SAME(error_illegal_instruction, CUDA_ERROR_ILLEGAL_INSTRUCTION);
 SAME(error_misaligned_address, CUDA_ERROR_MISALIGNED_ADDRESS);

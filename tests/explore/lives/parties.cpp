@@ -544,7 +544,6 @@ void World::install(const Step &step) {
 
 void World::reset(const Step &step) {
   const bool of_context = step[1] % 2;
-  sync_cpu();
   must("reset", CAI_OK, [&](cai_error *error) {
     return cai_device_reset(gpu, of_context ? CAI_RESET_CONTEXT : 0, error);
   });

@@ -1317,9 +1317,14 @@ functions! {
     /// # Arguments
     ///
     /// - `flags`: `CAI_RESET_*`. With [`CAI_RESET_CONTEXT`] no other thread may be in a call that uses the
-    ///   device, of libcai or of the driver, until this one returns. After it, using
-    ///   memory, streams and events of the device that are still referenced returns
-    ///   [`CAI_ERR_STATE`]; releasing them is safe.
+    ///   device, of libcai or of the driver, until this one returns; nor in [`cai_drain()`] or
+    ///   [`cai_pending_flush()`], or in a use, a copy, an allocation or a free on another GPU,
+    ///   which look at what is pending on all GPUs. It waits for the work of CPU streams on
+    ///   memory that ends with the context, unless it is called by such work; gives back to
+    ///   its pool what libcai's managers have allocated; and calls the `release` of wrapped
+    ///   streams of the context, while these exist. After it, using memory, streams and
+    ///   events of the device that are still referenced returns [`CAI_ERR_STATE`]; releasing
+    ///   them is safe.
     ///   The context stays current wherever it was, and the next function that works on the
     ///   device creates it again
     ///
@@ -2028,7 +2033,10 @@ functions! {
     ) -> cai_status;
     /// Pins existing host memory until the last release and until the recorded uses are complete. It is
     /// then unpinned at once, since the host memory may be pinned again or freed, and the driver waits
-    /// for the device first: release it where the host may wait.
+    /// for the device first: release it where the host may wait. The last release does not ask whether
+    /// uses are complete. If there are any, a later call unpins the memory: [`cai_drain()`],
+    /// [`cai_pending_flush()`], another [`cai_memory_pin()`] of it, or a wait for the stream. So without
+    /// `release`, call [`cai_drain()`] before you free the host memory.
     ///
     /// # Arguments
     ///
