@@ -503,8 +503,9 @@ typedef struct cai_request {
  * @return #CAI_OK; #CAI_ERR_MEMORY, with native 2 if device memory is short; #CAI_ERR_VALUE for a
  *         field with an invalid value, for sizes whose product overflows, and for a stream or
  *         manager of another device; #CAI_ERR_UNSUPPORTED for a kind that the device does not have;
- *         #CAI_ERR_CAPTURE if the stream's capture, or one on this thread, forbids it; the rest as
- *         cai_manager_alloc() and cai_device_set_current().
+ *         #CAI_ERR_CAPTURE if the stream's capture, or one on this thread, forbids it;
+ *         #CAI_ERR_STATE if a reset has ended the stream; the rest as cai_manager_alloc() and
+ *         cai_device_set_current().
  * Since 0.1. */
 cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_memory **out,
                             cai_error *error);

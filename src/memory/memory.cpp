@@ -180,10 +180,13 @@ void note_epoch(cai_memory &memory, cai_device device) {
 
 device::HeldStream stream_or_current(cai_stream *stream, cai_device device) {
   if (!stream) return device::current_stream(device);
-  if (device::same(stream->device, device)) return device::HeldStream::one_more(stream);
-  throw Failure(CAI_ERR_VALUE, {},
-                "expected a stream of %s, where the memory is to be, got one of %s",
-                device::Text(device).text, device::Text(stream->device).text);
+  if (!device::same(stream->device, device)) {
+    throw Failure(CAI_ERR_VALUE, {},
+                  "expected a stream of %s, where the memory is to be, got one of %s",
+                  device::Text(device).text, device::Text(stream->device).text);
+  }
+  stream->require_alive();  // a manager would ask the driver about a stream that was destroyed
+  return device::HeldStream::one_more(stream);
 }
 
 cai_memory &require_live(cai_memory *memory) {

@@ -362,6 +362,20 @@ TEST_F(Ipc, WhatIsOpenedAfterAResetIsOpenedAnew) {
   }
 }
 
+TEST_F(Ipc, NothingIsOpenedOnAStreamThatAResetHasEnded) {
+  Other other;
+  const Shared shared = other.shared(Ask::legacy);
+  const OwnStream ended = make_stream(gpu0);
+  reset(0);
+  gpu().simcuda_reset_counts();
+  for (const std::uint32_t how : {CAI_OPEN_DIRECT, CAI_OPEN_STAGED, CAI_OPEN_AUTO}) {
+    cai_memory *out = nullptr;
+    EXPECT_FAILS(CAI_ERR_STATE, "ended when gpu:0 was reset",
+                 cai_memory_open(&shared.handle, -1, gpu0, ended, how, &out, error));
+  }
+  EXPECT_EQ(calls("cuIpcOpenMemHandle"), 0U);
+}
+
 // If the driver does not say whether one GPU can access the other, nothing is opened. If it cannot,
 // memory is copied, or the call fails.
 TEST_F(Ipc, DevicesThatDoNotReachEachOther) {

@@ -132,6 +132,31 @@ TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
   EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_array_fill(array, &seven, nullptr, error));
 }
 
+TEST_F(Resets, NoMemoryIsAllocatedOnAStreamThatTheyHaveEnded) {
+  OwnStream streams[] = {make_stream(gpu1, CAI_MODE_DEFAULT), make_stream(gpu1, CAI_MODE_SYNC),
+                         make_stream(gpu1, CAI_MODE_ASYNC)};
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  const std::int64_t shape[] = {16};
+  const cai_array like = like_of(bytes_type, 1, shape);
+  for (const OwnStream &stream : streams) {
+    for (std::uint32_t kind = CAI_KIND_DEFAULT; kind <= CAI_KIND_HOST; ++kind) {
+      SCOPED_TRACE(testing::Message() << "mode " << &stream - streams << ", kind " << kind);
+      cai_request wanted = request(kind, size, stream);
+      if (kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED) wanted.rows = 2;
+      if (kind == CAI_KIND_CUDA_ARRAY) wanted.channels = 1, wanted.dtype = bytes_type;
+      cai_memory *memory = nullptr;
+      EXPECT_FAILS(CAI_ERR_STATE, "ended when gpu:1 was reset",
+                   cai_memory_alloc(gpu1, &wanted, &memory, error));
+      if (kind == CAI_KIND_CUDA_ARRAY) continue;
+      wanted.size = wanted.rows = 0;
+      cai_array *array = nullptr;
+      EXPECT_FAILS(CAI_ERR_STATE, "ended when gpu:1 was reset",
+                   cai_array_empty_like(&like, gpu1, &wanted, &array, error));
+    }
+  }
+  EXPECT_EQ(usage(gpu1).count, 0U);
+}
+
 // What managers had to remember of it is released, too.
 TEST_F(Resets, KeepNothingOfWhatTheyEnd) {
   static unsigned char bytes[size];
