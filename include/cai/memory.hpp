@@ -233,10 +233,14 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
 
   /** Its bytes for the host, as whole Ts. Use them only once no work on them is pending.
    * @throws error #CAI_ERR_UNSUPPORTED if the host must not use them, or must not write them and T
-   *         is not const; #CAI_ERR_BOUNDS if they are misaligned for T; as cai_memory_describe() */
+   *         is not const; #CAI_ERR_STATE if the memory was freed, also by a reset; #CAI_ERR_BOUNDS
+   *         if they are misaligned for T; as cai_memory_describe() */
   template <class T = std::byte>
   [[nodiscard]] std::span<T> host() const {
     const cai_memory_info known = info();
+    if (known.flags & CAI_MEMORY_FREED) {
+      check(CAI_ERR_STATE, detail::failure(CAI_ERR_STATE, "%s", "the memory was freed"));
+    }
     if (!std::is_const_v<T> && known.flags & CAI_MEMORY_READONLY) {
       check(CAI_ERR_UNSUPPORTED,
             detail::failure(CAI_ERR_UNSUPPORTED, "%s", "the memory is read-only"));

@@ -90,6 +90,19 @@ TEST_P(OnMemory, OfNoSize) {
   EXPECT_EQ(cai::empty<float>({4, 0}, device).data(), 0U);
 }
 
+TEST_P(OnMemory, GivesTheHostNothingOnceItIsFreed) {
+  for (const std::uint32_t kind : linear_kinds) {
+    const cai::memory memory = cai::memory::alloc(device, {.size = 64, .kind = kind});
+    const cai::memory part = memory.view(8, 16);
+    memory.free();
+    for (const cai::memory &freed : {memory, part}) {
+      const cai_error raw = thrown([&] { static_cast<void>(freed.host()); });
+      EXPECT_EQ(raw.status, CAI_ERR_STATE);
+      EXPECT_STREQ(raw.message, "the memory was freed");
+    }
+  }
+}
+
 TEST_P(OnMemory, CountsItsHolders) {
   cai::memory first = cai::memory::alloc(device, {.size = 100});
   {
