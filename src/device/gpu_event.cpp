@@ -138,10 +138,12 @@ class GpuEvent final : public cai_event {
     const auto &wait = session.cu.cuStreamWaitEvent;
     const driver::CUresult result = wait(to.handle(), handle_, 0);
     if (result == driver::success) return;
-    cai_error error = driver::failure_of(wait.name, result);
-    // A capture that has ended, or was invalidated, cannot be joined.
-    if (capture) error.status = CAI_ERR_CAPTURE;
-    throw Failure(error);
+    const cai_error error = driver::failure_of(wait.name, result);
+    if (!capture) throw Failure(error);
+    throw Failure(CAI_ERR_CAPTURE, {0, -1, error.native},
+                  "the event was recorded in a capture that has ended or was invalidated: record "
+                  "it again: %s",
+                  error.message);
   }
 
   // The event's current point. The event may be recorded again before the CPU comes to wait, so

@@ -242,7 +242,10 @@ TEST_F(Captures, AreJoinedByEvents) {
   MUST(gpu().cuGraphDestroy(second));
   launch(end());
   EXPECT_EQ(read(result), 6);
-  EXPECT_FAILS(CAI_ERR_CAPTURE, "cuStreamWaitEvent", cai_event_wait(event, other, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE,
+               "the event was recorded in a capture that has ended or was invalidated: record it "
+               "again: [cuStreamWaitEvent]",
+               cai_event_wait(event, other, error));
   // Recorded outside, it serves again.
   ASSERT_OK(cai_event_record(event, stream, error));
   ASSERT_OK(cai_event_wait(event, other, error));
