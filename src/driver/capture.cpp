@@ -62,7 +62,11 @@ void fail_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
                   "use one of its streams, or 1");
   }
   if (result != success) fail_call(cu.cuStreamGetCaptureInfo.name, result);
-  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+  fail_invalidated(stream, result);
+}
+
+void fail_invalidated(std::uint64_t stream, CUresult result) {
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, result},
                 "stream 0x%" PRIx64 " belongs to a capture that was invalidated", stream);
 }
 

@@ -39,6 +39,9 @@ struct Capture {
 // driver's status is success; CAI_ERR_ARGUMENT for 2 if a green context is current.
 [[noreturn, gnu::cold]] void fail_capture(const Driver &cu, std::uint64_t stream, CUresult result);
 
+// Throws that the stream's capture was invalidated. `result`: of the call that has found it.
+[[noreturn, gnu::cold]] void fail_invalidated(std::uint64_t stream, CUresult result);
+
 // Queries a stream without affecting its capture. Throws CAI_ERR_CAPTURE if the capture was
 // invalidated, and for the legacy stream while a blocking stream of the current context is being
 // captured. For 1 and 2, their context must be current.

@@ -113,6 +113,7 @@ inline constexpr CUresult error_invalid_address_space = 717;
 inline constexpr CUresult error_invalid_pc = 718;
 inline constexpr CUresult error_launch_failed = 719;
 inline constexpr CUresult error_tensor_memory_leak = 721;
+inline constexpr CUresult error_capture_invalidated = 901;
 inline constexpr CUresult error_capture_implicit = 906;
 
 inline constexpr std::uint64_t stream_legacy = 1;

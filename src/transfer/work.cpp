@@ -147,7 +147,12 @@ void GpuWork::end(cai_status status) {
     problem_ = error;
   }
   if (waits_) session_.faults.attempt(session_.cu.cuStreamSynchronize, stream_.handle());
-  if (status != CAI_OK) throw Failure(problem_);
+  if (status == CAI_OK) return;
+  // A use of the stream's own arrays does not ask whether the stream is in a capture.
+  if (problem_.native == driver::error_capture_invalidated) {
+    driver::fail_invalidated(stream_.value, problem_.native);
+  }
+  throw Failure(problem_);
 }
 
 }  // namespace cai::transfer

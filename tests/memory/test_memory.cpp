@@ -261,6 +261,20 @@ TEST_F(Memory, WorkThatACaptureRefusesIsAdvisedOfNoFlag) {
   MUST(gpu().cuGraphDestroy(graph));
 }
 
+TEST_F(Memory, IsNotWorkedOnInACaptureThatWasInvalidated) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64, first);
+  const OwnMemory another = allocate(gpu0, CAI_KIND_DEFAULT, 64, first);
+  const OwnArray array = array_of(memory, {64}), from = array_of(another, {64});
+  const unsigned char item = 1;
+  MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(first)), 0));
+  EXPECT_NE(gpu().cuStreamSynchronize(handle(cai_stream_value(first))), 0);
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", cai_array_fill(array, &item, first, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", cai_array_copy(from, array, first, error));
+  Handle graph = nullptr;
+  EXPECT_NE(gpu().cuStreamEndCapture(handle(cai_stream_value(first)), &graph), 0);
+  ASSERT_OK(cai_array_fill(array, &item, first, error));
+}
+
 // One array is enough for the owner's streams to differ.
 TEST_F(Memory, HasComeWithTwoStreamsOnceItsOwnIsSet) {
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64, first);
