@@ -625,7 +625,8 @@ cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset,
 /** Checks with the driver whether memory has the device, kind and size that the caller states.
  *
  * On the CPU, and for HOST on a GPU, the memory must not be a GPU's own. If the driver does not
- * know it, the kind must be DEFAULT, ASYNC, PITCHED or HOST. Pinned memory must be PINNED or
+ * know it, the kind must be DEFAULT, ASYNC, PITCHED, HOST or, on the CPU, a managed one, since all
+ * these are of the heap there; without a driver any kind is. Pinned memory must be PINNED or
  * MAPPED, and managed memory must be of a managed kind. For other kinds on a GPU the driver must
  * know the memory; device memory must be that device's own; managed memory must be of a managed
  * kind; pinned memory must be PINNED or MAPPED. The range must not leave the allocation.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks memory's stated device, kind and size against the driver.
 #include <cinttypes>
+#include <optional>
 
 #include "cai/memory.h"
 #include "driver/pointer.hpp"
@@ -31,7 +32,8 @@ const char *name_of(Sort sort) noexcept {
   return "not known to the driver";
 }
 
-// Whether memory of a sort may be stated to be of a kind.
+// Whether memory of a sort may be stated to be of a kind. The CPU's memory of the managed kinds is
+// of the heap, unless it is a GPU's.
 bool may_be(Sort sort, uint32_t kind, bool on_host) noexcept {
   switch (kind) {
     case CAI_KIND_HOST:
@@ -44,19 +46,19 @@ bool may_be(Sort sort, uint32_t kind, bool on_host) noexcept {
     case CAI_KIND_MAPPED:
       return sort == Sort::pinned;
     default:
-      return sort == Sort::managed;
+      return sort == Sort::managed || (on_host && sort == Sort::unknown);
   }
 }
 
-// Host memory may be queried without a driver: it is then unknown to any.
-driver::Pointer ask(uint64_t address, cai_device device, bool on_host) {
+// What the driver knows of memory; empty for the host's without a driver.
+std::optional<driver::Pointer> ask(uint64_t address, cai_device device, bool on_host) {
   try {
     driver::Session session;
     const driver::Pointer pointer = driver::ask(session, address, on_host ? -1 : device.id);
     session.finish();
     return pointer;
   } catch (const Failure &failure) {
-    if (on_host && failure.error().status != CAI_ERR_CUDA) return {};
+    if (on_host && failure.error().status != CAI_ERR_CUDA) return std::nullopt;
     throw;
   }
 }
@@ -90,9 +92,10 @@ void validate(uint64_t address, uint64_t size, cai_device device, uint32_t kind)
     throw Failure(CAI_ERR_VALUE, {}, "there are no %" PRIu64 " bytes at address 0", size);
   }
   const bool on_host = device.type == CAI_DEVICE_CPU || kind == CAI_KIND_HOST;
-  const driver::Pointer pointer = ask(address, device, on_host);
+  const std::optional<driver::Pointer> known = ask(address, device, on_host);
+  const driver::Pointer pointer = known.value_or(driver::Pointer{});
   const Sort sort = sort_of(pointer);
-  if (!may_be(sort, kind, on_host)) {
+  if (known && !may_be(sort, kind, on_host)) {  // without a driver, all kinds are of the heap
     throw Failure(CAI_ERR_DEVICE, {}, "memory at 0x%" PRIx64 " is %s, and not \"%s\" of %s",
                   address, name_of(sort), cai_kind_name(kind), text);
   }

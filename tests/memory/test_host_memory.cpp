@@ -92,10 +92,18 @@ TEST(HostMemory, RefusesWhatCannotBe) {
   EXPECT_EQ(byte, 5);
 }
 
-// Without a driver, none knows of it.
+// Without a driver, none knows of it: of whatever kind it is, it is of the heap.
 TEST(HostMemory, IsValidWithoutADriver) {
-  const OwnMemory memory = allocate(cpu, CAI_KIND_HOST, 64);
-  ASSERT_OK(cai_memory_validate(describe(memory).data, 64, cpu, CAI_KIND_HOST, error));
+  for (std::uint32_t kind = CAI_KIND_DEFAULT; kind <= CAI_KIND_HOST; ++kind) {
+    if (kind == CAI_KIND_CUDA_ARRAY) continue;
+    SCOPED_TRACE(kind);
+    cai_request wanted = request(kind, 64);
+    if (kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED) wanted.rows = 1;
+    cai_memory *made = nullptr;
+    ASSERT_OK(cai_memory_alloc(cpu, &wanted, &made, error));
+    const OwnMemory memory(made);
+    ASSERT_OK(cai_memory_validate(describe(memory).data, 64, cpu, kind, error));
+  }
 }
 
 // A later read returns the failure of the thread's stream.
