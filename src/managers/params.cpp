@@ -38,6 +38,12 @@ void require_known_params(const void *params, std::size_t least, std::size_t kno
   }
 }
 
+void require_0(uint32_t reserved, const char *manager) {
+  if (reserved == 0) return;
+  throw Failure(CAI_ERR_VALUE, {}, "manager %s: params->reserved is %u, and not 0", manager,
+                reserved);
+}
+
 Companion companion_of(const cai_manager_table &table, const void *params) {
   const auto in = [](const auto &read) { return Companion{read.destroy, read.context}; };
   if (&table == &logging_table) return in(read_params<cai_log_params>(params, table.name));

@@ -33,12 +33,18 @@ Manager &require_upstream(Manager *upstream, const char *manager);
 void require_known_params(const void *params, std::size_t least, std::size_t known,
                           const char *manager);
 
+// Throws if params->reserved is not 0.
+void require_0(uint32_t reserved, const char *manager);
+
 // The params that a caller gave; zeros for NULL.
 template <class Params>
 Params read_params(const void *params, const char *manager) {
   if (!params) return {};
   require_known_params(params, first_size<Params>, sizeof(Params), manager);
-  return filled_in(*static_cast<const Params *>(params));
+  const Params read = filled_in(*static_cast<const Params *>(params));
+  // "pool" looks itself, since its message names its flags, too.
+  if constexpr (!std::is_same_v<Params, cai_pool_params>) require_0(read.reserved, manager);
+  return read;
 }
 template <class Params>
 Params require_params(const void *params, const char *manager) {

@@ -468,6 +468,24 @@ TEST(Retrying, AsksUntilSomebodyGivesUp) {
 
 // ---- Contexts -----------------------------------------------------------------------------------
 
+TEST(Contexts, AreNotTakenWithParamsThatAskForWhatIsNotKnown) {
+  const auto end = [](void *) { ADD_FAILURE() << "the context is still the caller's"; };
+  const auto write = [](void *, const char *, std::uint64_t) {};
+  const auto retry = [](void *, std::uint64_t, std::uint64_t) { return 0; };
+  const cai_limit_params limit{sizeof limit, 1, 1000};
+  const cai_log_params log{sizeof log, 1, nullptr, write, nullptr, nullptr, end};
+  const cai_track_params track{sizeof track, 1, nullptr, nullptr, end};
+  const cai_retry_params again{sizeof again, 1, retry, nullptr, end};
+  const std::pair<const char *, const void *> all[] = {
+      {"limiting", &limit}, {"logging", &log}, {"tracking", &track}, {"retrying", &again}};
+  const Manager host = make("host", cpu);
+  for (const auto &[name, params] : all) {
+    const auto [status, message] = refusal(name, cpu, params, host);
+    EXPECT_EQ(status, CAI_ERR_VALUE);
+    EXPECT_EQ(message, std::string("manager ") + name + ": params->reserved is 1, and not 0");
+  }
+}
+
 TEST(Contexts, EndWithTheManagerOnceItIsMade) {
   const auto count = [](void *ended) { ++*static_cast<int *>(ended); };
   const auto write = [](void *, const char *, std::uint64_t) {};
