@@ -716,7 +716,9 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * captures, on other threads too. Memory whose free a capture has put off is no array:
  * cai_pending_flush() frees it.
  *
- * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
+ * @param wait  not 0: the host waits for the uses to complete, also for those that the code which
+ *              it runs adds: while that always adds another one, the call does not return. Release
+ *              the GIL first
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the
  *              abandoned uses that are pending. References that CPU streams hold do not count: wait
  *              for those streams by their own functions. Nor do references that living graphs hold:

@@ -364,7 +364,8 @@ void cai_array_retain(const cai_array *array);
 
 /** Releases a reference; after the last release the array and all it points to are invalid. Does
  * nothing for a borrowed array or NULL. It may run the producer's code: hold no lock that this code
- * may take, and do not call it from a CUDA host callback. Works for any ABI major. Since 0.1. */
+ * may take, and do not call it from a CUDA host callback, except for work of cai_stream_enqueue():
+ * there libcai leaves to later calls what its owners end. Works for any ABI major. Since 0.1. */
 void cai_array_release(const cai_array *array);
 
 /** Reports whether a caller that understands only some critical flags must refuse an array. Call it

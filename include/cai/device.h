@@ -361,7 +361,8 @@ cai_status cai_stream_set_thread_limit(cai_stream *stream, int32_t threads, cai_
 
 /** A work function. On failure it writes the error and returns its status. Must not throw. On a GPU
  * stream it runs on a thread of the driver, and must not call the driver. It may release arrays and
- * handles there: later calls end them. Since 0.1. */
+ * handles there, as no other host callback may: later calls end them. (The owner of an array with
+ * a `release` of its own must see to that itself.) Since 0.1. */
 typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
 
 /** Queues a function. A CPU stream that is not #CAI_MODE_ASYNC runs it before the call returns.
@@ -387,8 +388,8 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * @param context  for both. On failure it is the caller's, and `done` is never called
  * @return #CAI_OK; the failure of earlier work; the failure of `work` if it ran at once (the
  *         context is the caller's then, too); #CAI_ERR_CAPTURE if `done` is given and the stream is
- *         being captured; #CAI_ERR_STATE after a reset; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
- *         #CAI_ERR_ARGUMENT.
+ *         being captured, and if its capture was invalidated; #CAI_ERR_STATE after a reset;
+ *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_stream_enqueue(cai_stream *stream, cai_work_fn work, void (*done)(void *context),
                               void *context, cai_error *error);
@@ -476,8 +477,9 @@ enum {
  *
  * @param flags  CAI_LEAVE_*
  * @return #CAI_OK; #CAI_ERR_STATE, with nothing changed, on another thread, for a guard that was
- *         left already, and out of order; a failure as cai_stream_synchronize(), and the guard is
- *         left all the same (its thread is 0); #CAI_ERR_ARGUMENT, also for other flags.
+ *         left already, and out of order; a failure as cai_stream_synchronize(), its
+ *         #CAI_ERR_STATE included, and the guard is left all the same: its thread is 0 then;
+ *         #CAI_ERR_ARGUMENT, also for other flags.
  * Since 0.1. */
 cai_status cai_stream_leave(cai_stream_guard *guard, uint32_t flags, cai_error *error);
 

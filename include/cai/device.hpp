@@ -389,8 +389,9 @@ class stream_guard {
   }
 
   /** Leaves the stream; does nothing if the guard is empty. Throws the failure of
-   * cai_stream_leave(): a failure on the stream, which is left all the same; or #CAI_ERR_STATE, and
-   * the stream is still entered. */
+   * cai_stream_leave(): one of stream::synchronize(), after which the stream is left all the same;
+   * or #CAI_ERR_STATE on another thread or out of order, and the stream is still entered. The
+   * first may be #CAI_ERR_STATE, too, after a reset: whether the guard is entered tells. */
   void leave() {
     detail::call([this](cai_error *raw) { return try_leave(raw); });
   }

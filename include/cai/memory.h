@@ -286,7 +286,8 @@ cai_status cai_manager_of(cai_device device, cai_manager **out, cai_error *error
  *
  * @param manager  the function adds a reference to it; NULL: the manager that cai_manager_of()
  *                 would create
- * @return #CAI_OK; #CAI_ERR_DEVICE if the manager is another device's; #CAI_ERR_MEMORY.
+ * @return #CAI_OK; #CAI_ERR_DEVICE if the manager is another device's; #CAI_ERR_STATE if a reset
+ *         with #CAI_RESET_CONTEXT has ended it; #CAI_ERR_MEMORY.
  * Since 0.1. */
 cai_status cai_manager_install(cai_device device, cai_manager *manager, cai_error *error);
 
@@ -309,7 +310,7 @@ cai_status cai_manager_choose(const char *name, cai_error *error);
  * @param kind    DEFAULT, ASYNC, MANAGED or MANAGED_GLOBAL (memalloc), PINNED, MAPPED or HOST
  *                (memhostalloc, flags 0)
  * @param stream  1 or 2 of the primary context, or a CUstream; 0 for the CPU
- * @return #CAI_OK; #CAI_ERR_MEMORY, with native 2 if device memory is short; #CAI_ERR_VALUE for an
+ * @return #CAI_OK; #CAI_ERR_MEMORY, with native 2 if the driver has no more; #CAI_ERR_VALUE for an
  *         invalid alignment, kind or stream; #CAI_ERR_UNSUPPORTED for a kind that the manager does
  *         not have; #CAI_ERR_CAPTURE on a stream that is being captured: for ASYNC memory (no
  *         manager is asked), and, by the built-in managers, for MANAGED memory and for DEFAULT
@@ -500,7 +501,7 @@ typedef struct cai_request {
  *
  * @param request  libcai adds references to its stream and manager as long as it needs them
  * @param out      the memory; the caller owns one reference; release it with cai_memory_release()
- * @return #CAI_OK; #CAI_ERR_MEMORY, with native 2 if device memory is short; #CAI_ERR_VALUE for a
+ * @return #CAI_OK; #CAI_ERR_MEMORY, with native 2 if the driver has no more; #CAI_ERR_VALUE for a
  *         field with an invalid value, for sizes whose product overflows, and for a stream or
  *         manager of another device; #CAI_ERR_UNSUPPORTED for a kind that the device does not have;
  *         #CAI_ERR_CAPTURE if the stream's capture, or one on this thread, forbids it;
