@@ -178,6 +178,16 @@ void note_epoch(cai_memory &memory, cai_device device) {
   session.finish();
 }
 
+namespace {
+
+// Throws CAI_ERR_STATE if the stream has ended, or is stream 2 of another thread.
+void require_usable(cai_stream &stream) {
+  device::is_cpu(stream.device) ? stream.require_alive()
+                                : static_cast<void>(device::gpu_stream(stream).stream());
+}
+
+}  // namespace
+
 device::HeldStream stream_or_current(cai_stream *stream, cai_device device) {
   if (!stream) return device::current_stream(device);
   if (!device::same(stream->device, device)) {
@@ -185,7 +195,7 @@ device::HeldStream stream_or_current(cai_stream *stream, cai_device device) {
                   "expected a stream of %s, where the memory is to be, got one of %s",
                   device::Text(device).text, device::Text(stream->device).text);
   }
-  stream->require_alive();  // a manager would ask the driver about a stream that was destroyed
+  require_usable(*stream);  // a manager would ask the driver about a stream that was destroyed
   return device::HeldStream::one_more(stream);
 }
 
@@ -292,7 +302,7 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
     throw Failure(CAI_ERR_DEVICE, {}, "expected a stream of %s, where the memory is, got one of %s",
                   device::Text(memory.facts.device).text, device::Text(stream->device).text);
   }
-  stream->require_alive();
+  require_usable(*stream);
   keep_old_stream(memory, stream);
   FreeStream free_stream(
       device::HeldStream::one_more(stream));  // later the replaced one, released without the lock

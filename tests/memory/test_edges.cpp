@@ -254,6 +254,26 @@ TEST_F(Edges, MemoryOfAThreadsStream) {
   EXPECT_EQ(array_of(memory, {size})->stream, 2U);
 }
 
+// The value 2 is another stream there, in whose order the memory would be.
+TEST_F(Edges, AThreadsStreamIsNotTakenOnAnother) {
+  cai_stream *made = nullptr;
+  ASSERT_OK(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &made, error));
+  const OwnStream mine(made);
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  std::thread([&] {
+    for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_PINNED}) {
+      const cai_request wanted = request(kind, size, mine);
+      cai_memory *out = nullptr;
+      EXPECT_FAILS(CAI_ERR_STATE, "the stream is 2 of thread",
+                   cai_memory_alloc(gpu0, &wanted, &out, error));
+    }
+    EXPECT_FAILS(CAI_ERR_STATE, "the stream is 2 of thread",
+                 cai_memory_set_stream(memory, mine, error));
+  }).join();
+  allocate(gpu0, CAI_KIND_ASYNC, size, mine).reset();
+  ASSERT_OK(cai_memory_set_stream(memory, mine, error));
+}
+
 TEST_F(Edges, AStreamOfNeitherSideDoesNotCopy) {
   const OwnMemory from = allocate(gpu0, CAI_KIND_DEFAULT, size);
   const OwnMemory to = allocate(gpu0, CAI_KIND_DEFAULT, size);
