@@ -51,6 +51,9 @@ TEST_F(Captures, AreSaid) {
   Work work;
   EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", work.attach(stream, error));
   EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", work.enqueue(stream, error));
+  const auto without_end = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated",
+               cai_stream_enqueue(stream, without_end, nullptr, nullptr, error));
   const Event event(gpu0);
   EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", cai_event_record(event, stream, error));
   Handle graph = nullptr;
