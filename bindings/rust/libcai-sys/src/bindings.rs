@@ -2060,7 +2060,9 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `wait`: not 0: the host waits for the uses to complete. Release the GIL first
+    /// - `wait`: not 0: the host waits for the uses to complete, also for those that the code which
+    ///   it runs adds: while that always adds another one, the call does not return. Release
+    ///   the GIL first
     /// - `left`: may be NULL; receives the number of arrays whose end is still deferred, plus the
     ///   abandoned uses that are pending. References that CPU streams hold do not count: wait
     ///   for those streams by their own functions. Nor do references that living graphs hold:

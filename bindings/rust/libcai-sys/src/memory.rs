@@ -184,7 +184,8 @@ const _: () = {
 };
 /// A work function. On failure it writes the error and returns its status. Must not throw. On a GPU
 /// stream it runs on a thread of the driver, and must not call the driver. It may release arrays and
-/// handles there: later calls end them. Since 0.1.
+/// handles there, as no other host callback may: later calls end them. (The owner of an array with
+/// a `release` of its own must see to that itself.) Since 0.1.
 pub type cai_work_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
 >;
@@ -1484,8 +1485,8 @@ functions! {
     ///
     /// [`CAI_OK`]; the failure of earlier work; the failure of `work` if it ran at once (the
     /// context is the caller's then, too); [`CAI_ERR_CAPTURE`] if `done` is given and the stream is
-    /// being captured; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
-    /// [`CAI_ERR_ARGUMENT`].
+    /// being captured, and if its capture was invalidated; [`CAI_ERR_STATE`] after a reset;
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_stream_enqueue(
@@ -1615,8 +1616,9 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_STATE`], with nothing changed, on another thread, for a guard that was
-    /// left already, and out of order; a failure as [`cai_stream_synchronize()`], and the guard is
-    /// left all the same (its thread is 0); [`CAI_ERR_ARGUMENT`], also for other flags.
+    /// left already, and out of order; a failure as [`cai_stream_synchronize()`], its
+    /// [`CAI_ERR_STATE`] included, and the guard is left all the same: its thread is 0 then;
+    /// [`CAI_ERR_ARGUMENT`], also for other flags.
     ///
     /// Since 0.1.
     pub fn cai_stream_leave(
@@ -1861,7 +1863,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if the manager is another device's; [`CAI_ERR_MEMORY`].
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if the manager is another device's; [`CAI_ERR_STATE`] if a reset
+    /// with [`CAI_RESET_CONTEXT`] has ended it; [`CAI_ERR_MEMORY`].
     ///
     /// Since 0.1.
     pub fn cai_manager_install(
@@ -1901,7 +1904,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], with native 2 if device memory is short; [`CAI_ERR_VALUE`] for an
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], with native 2 if the driver has no more; [`CAI_ERR_VALUE`] for an
     /// invalid alignment, kind or stream; [`CAI_ERR_UNSUPPORTED`] for a kind that the manager does
     /// not have; [`CAI_ERR_CAPTURE`] on a stream that is being captured: for ASYNC memory (no
     /// manager is asked), and, by the built-in managers, for MANAGED memory and for DEFAULT
@@ -2018,11 +2021,12 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], with native 2 if device memory is short; [`CAI_ERR_VALUE`] for a
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], with native 2 if the driver has no more; [`CAI_ERR_VALUE`] for a
     /// field with an invalid value, for sizes whose product overflows, and for a stream or
     /// manager of another device; [`CAI_ERR_UNSUPPORTED`] for a kind that the device does not have;
-    /// [`CAI_ERR_CAPTURE`] if the stream's capture, or one on this thread, forbids it; the rest as
-    /// [`cai_manager_alloc()`] and [`cai_device_set_current()`].
+    /// [`CAI_ERR_CAPTURE`] if the stream's capture, or one on this thread, forbids it;
+    /// [`CAI_ERR_STATE`] if a reset has ended the stream; the rest as [`cai_manager_alloc()`] and
+    /// [`cai_device_set_current()`].
     ///
     /// Since 0.1.
     pub fn cai_memory_alloc(
@@ -2167,7 +2171,8 @@ functions! {
     /// Checks with the driver whether memory has the device, kind and size that the caller states.
     ///
     /// On the CPU, and for HOST on a GPU, the memory must not be a GPU's own. If the driver does not
-    /// know it, the kind must be DEFAULT, ASYNC, PITCHED or HOST. Pinned memory must be PINNED or
+    /// know it, the kind must be DEFAULT, ASYNC, PITCHED, HOST or, on the CPU, a managed one, since all
+    /// these are of the heap there; without a driver any kind is. Pinned memory must be PINNED or
     /// MAPPED, and managed memory must be of a managed kind. For other kinds on a GPU the driver must
     /// know the memory; device memory must be that device's own; managed memory must be of a managed
     /// kind; pinned memory must be PINNED or MAPPED. The range must not leave the allocation.
