@@ -320,7 +320,8 @@ cai_status cai_manager_choose(const char *name, cai_error *error);
 cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align, uint32_t kind,
                              uint64_t stream, cai_block *out, cai_error *error);
 
-/** Frees a block of cai_manager_alloc().
+/** Frees a block of cai_manager_alloc(). A block of ASYNC memory, or of "async" and "pool", must be
+ * freed before a reset with #CAI_RESET_CONTEXT: its pool outlives the context, and keeps it.
  *
  * @param kind    as for the allocation; within memfree, which gets no kind, DEFAULT stands for all
  *                kinds of memalloc: libcai has looked for captures already
@@ -854,7 +855,8 @@ typedef struct cai_usage {
   uint64_t bytes;         /**< bytes of allocated #cai_memory, without the memory that a manager
                                allocates inside of its own functions; pinned and managed memory of a
                                GPU counts for the CPU, too. Memory counts until its last release or
-                               cai_memory_free(), even if its free is deferred then */
+                               cai_memory_free(), even if its free is deferred then; memory that a
+                               built-in manager has from a pool, until #CAI_RESET_CONTEXT, too */
   uint64_t count;         /**< allocations of these bytes */
   uint64_t pending_bytes; /**< bytes of pending frees */
   uint64_t pending_count; /**< pending frees, and streams and events to be destroyed */

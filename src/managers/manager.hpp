@@ -98,8 +98,6 @@ struct cai_manager {
   void free_outside_captures(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, looks_for_captures(kind));
   }
-  // As free(); a failure is reported.
-  void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
   cai_block pin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   // May also throw because of the context alone: `unpinned` is set if the function succeeded.
   void unpin(const cai_block &block, bool &unpinned);
@@ -204,6 +202,7 @@ struct cai_manager {
     }();
     if (status != CAI_OK) fail_as(what, status, error);
   }
+  void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
   void end() noexcept;  // deletes the handle, too
   [[noreturn]] void fail_as(const char *what, cai_status status, cai_error &error) const;
   void initialize_before(const char *what);

@@ -98,14 +98,15 @@ bool add_if_it_outlives(cai_memory &memory) noexcept {
   return false;
 }
 
-// Gives memory back to its pool, which would keep it for good. No work is pending there. For all
-// else it ends with the reset, as other memory of the context.
+// Frees memory from pools, which would keep it for good. Even if the reset fails after that, it is
+// freed.
 void free_what_outlives(cai_device gpu) noexcept {
   outliving = {gpu.id, nullptr};
   take_out_if(add_if_it_outlives);
   while (cai_memory *const memory = outliving.first) {
     outliving.first = std::exchange(memory->next, nullptr);
-    memory->manager->give_back(memory->block, memory->block_kind, driver::stream_per_thread);
+    cai_error error;
+    if (cai_memory_free(memory, &error) != CAI_OK) report(error);
     cai_memory_release(memory);
   }
 }

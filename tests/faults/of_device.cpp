@@ -304,6 +304,12 @@ std::vector<Scenario> device_scenarios() {
          trial.call([&](cai_error *e) { return cai_device_reset(gpu1, CAI_RESET_CONTEXT, e); });
          trial.tell(describe(memory).flags & CAI_MEMORY_FREED);
        }},
+      {"cai_device_reset", "of the context, and of memory from a pool",
+       [](Trial &trial) {
+         OwnMemory memory = allocate(gpu1, CAI_KIND_ASYNC, 4096);
+         trial.call([&](cai_error *e) { return cai_device_reset(gpu1, CAI_RESET_CONTEXT, e); });
+         trial.tell(describe(memory).flags & CAI_MEMORY_FREED);
+       }},
       {"cai_device_set_cache", "",
        [](Trial &trial) {
          trial.call([&](cai_error *e) { return cai_device_set_cache(gpu0, 0, e); });

@@ -131,8 +131,8 @@ print([list(values) for values in found])
     assert simulated(code.replace("ACCESS", "('read', 'write')")) == "2\n" + seen
     assert simulated(code.replace("ACCESS", "['read', None]")) == "2\n" + seen
     assert simulated(code.replace("ACCESS", "'write'")) == "3\n" + seen
-    # Without the collector: once it has run, later calls ask whether kept uses are complete, and what
-    # the host knows to be complete is in order with all that it queues from then on.
+    # Without the collector: once it has run, later calls ask whether kept uses are complete, and
+    # what the host knows to be complete is in order with all that it queues from then on.
     code = f"import gc\ngc.disable()\n{code}"
     simulated(code.replace("ACCESS", "('read', 'read')"), races=True)
 

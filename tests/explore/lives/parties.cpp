@@ -54,6 +54,9 @@ void World::allocate(const Step &step) {
     made.is_ordered = managers_[installed_ - 1].is_ordered;
   }
   if (made.size && made.is_ordered && is_captured(request.stream)) expected = CAI_ERR_CAPTURE;
+  const bool is_own =
+      request.manager ? !made.judge : !installed_ || !managers_[installed_ - 1].judge;
+  made.is_of_pool = made.is_ordered && is_own;
   cai_memory *handle = nullptr;
   if (ask("alloc", expected, [&](cai_error *error) {
         return cai_memory_alloc(made.device, &request, &handle, error);
@@ -550,10 +553,24 @@ void World::reset(const Step &step) {
   if (usage_of(gpu).pending_count) blame("frees are pending after a reset");
   if (!of_context) return;
   may_fail_ = true;  // what was for its streams
+  free_pools();
   ++Judge::now;
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
   end_gpu();
   make_gpu();
+}
+
+// The roots of memory and arrays.
+void World::free_pools() {
+  const auto free_it = [&](Memory &memory) {
+    if (!memory.is_of_pool || !memory.is_alive()) return;
+    memory.freed = true;
+    count(memory, -1);
+  };
+  for (const Shared &each : memories_) free_it(each->whole ? *each->whole : *each);
+  for (const Array &each : arrays_) {
+    if (each.memory) free_it(*each.memory);
+  }
 }
 
 void World::find(const Step &step) {

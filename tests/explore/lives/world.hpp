@@ -84,6 +84,7 @@ struct Memory {
   std::uint64_t epoch = 0;  // of the GPU's context; 0: outlives it
   bool is_counted = false, is_found = false, read_only = false, is_foreign = false;
   bool is_ordered = false;  // from a pool, in the order of a stream
+  bool is_of_pool = false;  // the same, and libcai itself frees it before it destroys a context
   bool was_imported = false;
   bool freed = false;
   const Judge *judge = nullptr;
@@ -223,6 +224,7 @@ class World {
   void sync_cpu();
   void finish_gpu(const Array &array);
   void end_capture();
+  void free_pools();
   bool is_captured(const cai_stream *stream) const;
   std::uint64_t out_of(const Manager &manager);
   void make_gpu();

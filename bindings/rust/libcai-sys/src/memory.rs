@@ -1033,7 +1033,8 @@ pub struct cai_usage {
     /// bytes of allocated [`cai_memory`], without the memory that a manager
     /// allocates inside of its own functions; pinned and managed memory of a
     /// GPU counts for the CPU, too. Memory counts until its last release or
-    /// [`cai_memory_free()`], even if its free is deferred then
+    /// [`cai_memory_free()`], even if its free is deferred then; memory that a
+    /// built-in manager has from a pool, until [`CAI_RESET_CONTEXT`], too
     pub bytes: u64,
     /// allocations of these bytes
     pub count: u64,
@@ -1321,13 +1322,12 @@ functions! {
     ///   device, of libcai or of the driver, until this one returns; nor in [`cai_drain()`] or
     ///   [`cai_pending_flush()`], or in a use, a copy, an allocation or a free on another GPU,
     ///   which look at what is pending on all GPUs. It waits for the work of CPU streams on
-    ///   memory that ends with the context, unless it is called by such work; gives back to
-    ///   its pool what libcai's managers have allocated; and calls the `release` of wrapped
-    ///   streams of the context, while these exist. After it, using memory, streams and
-    ///   events of the device that are still referenced returns [`CAI_ERR_STATE`]; releasing
-    ///   them is safe.
-    ///   The context stays current wherever it was, and the next function that works on the
-    ///   device creates it again
+    ///   memory that ends with the context, unless it is called by such work; frees what
+    ///   libcai's managers have allocated from pools, which outlive the context; and calls
+    ///   the `release` of wrapped streams of the context, while these exist. After it, using
+    ///   memory, streams and events of the device that are still referenced returns [`CAI_ERR_STATE`];
+    ///   releasing them is safe. The context stays current wherever it was, and the next function that
+    ///   works on the device creates it again
     ///
     /// # Returns
     ///
@@ -1920,7 +1920,8 @@ functions! {
         out: *mut cai_block,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Frees a block of [`cai_manager_alloc()`].
+    /// Frees a block of [`cai_manager_alloc()`]. A block of ASYNC memory, or of "async" and "pool", must be
+    /// freed before a reset with [`CAI_RESET_CONTEXT`]: its pool outlives the context, and keeps it.
     ///
     /// # Arguments
     ///
