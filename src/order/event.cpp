@@ -4,6 +4,7 @@
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,21 +49,28 @@ constexpr std::size_t contexts_most = 64;
 struct Common {
   struct OfContext {
     Stack idle, condemned;
+    std::uint64_t used = 0;  // when
   };
   GlobalLock mutex;
   std::map<std::uint64_t, OfContext> contexts;  // by id
+  std::uint64_t uses = 0;
   std::atomic<std::size_t> condemned{0};
 
   OfContext &of(std::uint64_t id) {
     if (!contexts.contains(id) && contexts.size() >= contexts_most) {
-      // Ids only grow, so the smallest is the oldest context, which has usually been destroyed.
-      OfContext &oldest = contexts.begin()->second;
-      oldest.idle.abandon();
-      condemned.fetch_sub(oldest.condemned.size, std::memory_order_relaxed);
-      oldest.condemned.abandon();
-      contexts.erase(contexts.begin());
+      // Usually destroyed by now. One that is in use may be older than many that were reset.
+      const auto longest_unused = std::min_element(
+          contexts.begin(), contexts.end(),
+          [](const auto &a, const auto &b) { return a.second.used < b.second.used; });
+      OfContext &gone = longest_unused->second;
+      gone.idle.abandon();
+      condemned.fetch_sub(gone.condemned.size, std::memory_order_relaxed);
+      gone.condemned.abandon();
+      contexts.erase(longest_unused);
     }
-    return contexts[id];
+    OfContext &found = contexts[id];
+    found.used = ++uses;
+    return found;
   }
 };
 

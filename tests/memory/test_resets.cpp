@@ -4,6 +4,7 @@
 #include <cai/device.h>
 
 #include <cstring>
+#include <thread>
 #include <tuple>
 
 #include "allocations.h"
@@ -391,6 +392,32 @@ TEST_F(ResetsOfContexts, WaitForThreadsThatWaitForTheGpu) {
     reset(0);
     ASSERT_OK(cai_stream_synchronize(host, error));
   }
+}
+
+// Events are kept for later uses, of each context. One that lives may be older than many that were
+// reset.
+TEST_F(ResetsOfContexts, LoseNoEventsOfAnotherGpu) {
+  const auto use = [](cai_device device, int times) {
+    std::thread([=] {
+      const OwnStream stream = make_stream(device);
+      std::vector<OwnMemory> memories;
+      for (int i = 0; i < times; ++i) {
+        memories.push_back(allocate(device, CAI_KIND_DEFAULT, size));
+        EXPECT_EQ(cai_memory_record(memories.back(), stream, nullptr), CAI_OK);
+      }
+      memories.clear();
+      EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+      EXPECT_EQ(cai_pending_flush(device, nullptr), CAI_OK);
+    }).join();
+  };
+  std::uint64_t before = 0;
+  for (int i = 0; i < 120; ++i) {
+    use(gpu0, 40);
+    use(gpu1, 1);
+    reset(1);
+    if (i == 60) before = objects("CUevent");
+  }
+  EXPECT_LT(objects("CUevent"), before + 100);
 }
 
 }  // namespace
