@@ -9,6 +9,7 @@
 #include "device/gpu_stream.hpp"
 #include "driver/host_function.hpp"
 #include "memory/memory.hpp"
+#include "memory/registry.hpp"
 #include "memory/usage.hpp"
 #include "order/edge.hpp"
 #include "order/owned.hpp"
@@ -328,6 +329,14 @@ void end_claim(cai_memory &memory) noexcept {
 void claim_for_work(cai_memory &memory) {
   claim(memory);
   if (memory.epoch) device::begin_host_work(memory.epoch_gpu);
+}
+
+cai_memory *claim_for_work_at(std::uint64_t address) noexcept {
+  std::uint64_t offset = 0;
+  const HeldMemory found(look_up(address, &offset));
+  cai_memory *const memory = found.get();
+  if (!memory || memory->epoch == 0) return nullptr;
+  return guard(nullptr, [&] { claim_for_work(*memory); }) == CAI_OK ? memory : nullptr;
 }
 
 void end_claim_of_work(cai_memory &memory) noexcept {

@@ -107,6 +107,7 @@ class HeldMemory {
 
   cai_memory *operator->() const noexcept { return memory_; }
   cai_memory &operator*() const noexcept { return *memory_; }
+  cai_memory *get() const noexcept { return memory_; }
   cai_memory *let_go() noexcept { return std::exchange(memory_, nullptr); }
 
  private:
@@ -171,6 +172,8 @@ void end_claim(cai_memory &memory) noexcept;
 // The same for work that is queued: before it resets the GPU, a reset waits until that has ended.
 void claim_for_work(cai_memory &memory);
 void end_claim_of_work(cai_memory &memory) noexcept;
+// The same for memory at an address, if there is any that ends with a context; else returns null.
+cai_memory *claim_for_work_at(std::uint64_t address) noexcept;
 // Adds a claim until the stream has completed the work that is queued there now.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);
 

@@ -56,8 +56,12 @@ HostWork::~HostWork() {
 }
 
 void HostWork::hold(const cai_array &array) {
-  cai_memory *const memory = memory::memory_under(array);
-  if (memory) memory::claim_for_work(memory::require_live(memory));
+  cai_memory *memory = memory::memory_under(array);
+  if (memory) {
+    memory::claim_for_work(memory::require_live(memory));
+  } else {
+    memory = memory::claim_for_work_at(array.data);  // an import is of the memory at its address
+  }
   cai_array_retain(&array);
   held_[count_++] = {array.owner, memory};
 }

@@ -56,7 +56,7 @@ void World::allocate(const Step &step) {
   if (made.size && made.is_ordered && is_captured(request.stream)) expected = CAI_ERR_CAPTURE;
   const bool is_own =
       request.manager ? !made.judge : !installed_ || !managers_[installed_ - 1].judge;
-  made.is_of_pool = made.is_ordered && is_own;
+  made.is_of_pool = made.is_ordered && is_own && made.size;
   cai_memory *handle = nullptr;
   if (ask("alloc", expected, [&](cai_error *error) {
         return cai_memory_alloc(made.device, &request, &handle, error);
