@@ -394,6 +394,72 @@ TEST_F(ResetsOfContexts, WaitForThreadsThatWaitForTheGpu) {
   }
 }
 
+// Work on a CPU stream resets a GPU on whose memory it works itself: it cannot wait for its own
+// end.
+TEST_F(ResetsOfContexts, ComeFromWorkOnACpuStream) {
+  const OwnStream stream = make_stream(cpu);
+  OwnMemory memory = allocate(gpu0, CAI_KIND_MANAGED_GLOBAL, size);
+  cai_status status = CAI_ERR_STATE;
+  const auto work = [](void *context, cai_error *error) {
+    *static_cast<cai_status *>(context) = cai_device_reset(gpu0, CAI_RESET_CONTEXT, error);
+    return cai_status{CAI_OK};
+  };
+  MUST(gpu().cuDevicePrimaryCtxRelease_v2(0));
+  ASSERT_OK(cai_stream_enqueue(stream, work, nullptr, &status, error));
+  ASSERT_OK(cai_memory_record(memory, stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
+  MUST(gpu().cuDevicePrimaryCtxRetain(&primary[0], 0));
+  EXPECT_EQ(status, CAI_OK);
+  EXPECT_NE(describe(memory).flags & CAI_MEMORY_FREED, 0U);
+}
+
+// Another GPU's streams and memory, and what the reset before has ended, are left alone.
+TEST_F(ResetsOfContexts, LeaveTheOtherGpuAlone) {
+  static int ended = 0;
+  Handle raw = nullptr;
+  {
+    const With with(primary[1]);
+    MUST(gpu().cuStreamCreate(&raw, 1));
+  }
+  const auto end = [](void *context) {
+    ++ended;
+    EXPECT_EQ(gpu().cuStreamDestroy_v2(context), 0);
+  };
+  cai_stream *wrapped = nullptr;
+  ASSERT_OK(cai_stream_wrap(gpu1, value(raw), end, raw, &wrapped, error));
+  const OwnMemory other = allocate(gpu1, CAI_KIND_ASYNC, size);
+  const OwnMemory dead = allocate(gpu0, CAI_KIND_ASYNC, size);
+  for (int times = 0; times < 2; ++times) reset(0);
+  EXPECT_EQ(ended, 0);
+  EXPECT_EQ(describe(other).flags & CAI_MEMORY_FREED, 0U);
+  EXPECT_NE(describe(dead).flags & CAI_MEMORY_FREED, 0U);
+  cai_stream_release(wrapped);
+  EXPECT_EQ(ended, 1);
+}
+
+// Uses that are complete keep memory pinned until somebody asks.
+TEST_F(ResetsOfContexts, AndPinsAreAskedBeforeTheNextPin) {
+  alignas(4096) static unsigned char bytes[4096];
+  const OwnStream stream = make_stream(gpu0);
+  for (int times = 0; times < 3; ++times) {
+    cai_memory *made = nullptr;
+    ASSERT_OK(cai_memory_pin(gpu0, bytes, sizeof bytes, CAI_KIND_PINNED, 0, nullptr, nullptr, &made,
+                             error));
+    OwnMemory memory(made);
+    ASSERT_OK(cai_memory_record(memory, stream, error));
+    MUST(gpu().cuStreamSynchronize(handle(cai_stream_value(stream))));
+  }
+  cai_memory *twice = nullptr;
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  const With with(primary[0]);
+  const auto pin = driver_function<int (*)(void *, std::size_t, unsigned)>("cuMemHostRegister_v2");
+  MUST(pin(bytes, sizeof bytes, 0));  // by somebody else
+  EXPECT_EQ(cai_memory_pin(gpu0, bytes, sizeof bytes, CAI_KIND_PINNED, 0, nullptr, nullptr, &twice,
+                           nullptr),
+            CAI_ERR_CUDA);
+  MUST(gpu().cuMemHostUnregister(bytes));
+}
+
 // Events are kept for later uses, of each context. One that lives may be older than many that were
 // reset.
 TEST_F(ResetsOfContexts, LoseNoEventsOfAnotherGpu) {
