@@ -1325,9 +1325,9 @@ functions! {
     ///   memory that ends with the context, unless it is called by such work; frees what
     ///   libcai's managers have allocated from pools, which outlive the context; and calls
     ///   the `release` of wrapped streams of the context, while these exist. After it, using
-    ///   memory, streams and events of the device that are still referenced returns [`CAI_ERR_STATE`];
-    ///   releasing them is safe. The context stays current wherever it was, and the next function that
-    ///   works on the device creates it again
+    ///   memory, streams and events of the device that are still referenced returns
+    ///   [`CAI_ERR_STATE`]; releasing them is safe. The context stays current wherever it was,
+    ///   and the next function that works on the device creates it again
     ///
     /// # Returns
     ///
