@@ -48,6 +48,31 @@ typedef struct {  // CUDA_MEM_ALLOC_NODE_PARAMS
   CUdeviceptr address;
 } Allocation;
 
+typedef struct {  // CUgraphNodeParams, of most types
+  int type, reserved[3];
+  union {
+    long long all[29];
+    struct {
+      int flags, reserved;
+      CUcontext context;
+      Copy copy;
+    } copy;
+    struct {
+      Fill fill;
+      CUcontext context;
+    } fill;
+    HostCall host;
+    struct {
+      CUgraph graph;
+      int ownership;
+    } child;
+    CUevent event;
+    Allocation allocation;
+    CUdeviceptr free;
+  } of;
+  long long last;
+} Node;
+
 typedef struct {  // CUgraphNodeParams, of a conditional node
   int type, reserved[3];
   unsigned long long handle;

@@ -75,6 +75,13 @@ static inline CUmodule module_of(const char *ptx) {
   return module;
 }
 
+static inline CUdeviceptr memory_of(size_t size) {
+  USE_MEMORY;
+  CUdeviceptr memory;
+  MUST(cuMemAlloc(&memory, size));
+  return memory;
+}
+
 // A launch with this many blocks and threads.
 static inline CUresult launch(CUfunction function, unsigned blocks, unsigned threads,
                               CUstream stream, void **arguments) {

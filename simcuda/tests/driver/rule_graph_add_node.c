@@ -6,31 +6,6 @@
 enum { SIZE = 64, COPY = 1, FILL = 2, HOST = 3, CHILD = 4, EMPTY = 5, WAIT = 6, RECORD = 7 };
 enum { ALLOCATION = 10, FREE = 11 };
 
-typedef struct {  // CUgraphNodeParams
-  int type, reserved[3];
-  union {
-    long long all[29];
-    struct {
-      int flags, reserved;
-      CUcontext context;
-      Copy copy;
-    } copy;
-    struct {
-      Fill fill;
-      CUcontext context;
-    } fill;
-    HostCall host;
-    struct {
-      CUgraph graph;
-      int ownership;
-    } child;
-    CUevent event;
-    Allocation allocation;
-    CUdeviceptr free;
-  } of;
-  long long last;
-} Node;
-
 static void count(void *number) { ++*(int *)number; }
 
 int main(void) {

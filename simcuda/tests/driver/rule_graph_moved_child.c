@@ -7,15 +7,8 @@
 
 enum { SIZE = 4096, CHILD = 4, COPIED = 0, MOVED = 1 };
 
-typedef struct {  // CUgraphNodeParams, of a child graph
-  int type, reserved[3];
-  CUgraph graph;
-  int ownership;
-  long long rest[28];
-} Child;
-
-static Child child_of(CUgraph graph, int ownership) {
-  return (Child){.type = CHILD, .graph = graph, .ownership = ownership};
+static Node child_of(CUgraph graph, int ownership) {
+  return (Node){.type = CHILD, .of.child = {graph, ownership}};
 }
 
 int main(void) {
@@ -25,7 +18,7 @@ int main(void) {
   USE_GRAPHS;
   USE_NODES;
   USE_MEMORY_NODES;
-  USE(cuGraphAddNode, 12020, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, Child *);
+  USE(cuGraphAddNode, 12020, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, Node *);
   USE(cuGraphChildGraphNodeGetGraph, 10000, CUgraphNode, CUgraph *);
   USE(cuGraphExecUpdate, 12000, CUgraphExec, CUgraph, void *);
   if (!is_since(12090)) {
@@ -54,7 +47,7 @@ int main(void) {
   MUST(cuGraphAddMemFreeNode(&nodes[3], child, &nodes[2], 1, scratch.address));
 
   // A graph with memory of its own cannot be copied.
-  Child as_copy = child_of(child, COPIED), moved = child_of(child, MOVED);
+  Node as_copy = child_of(child, COPIED), moved = child_of(child, MOVED);
   MUST_BE(cuGraphAddNode(&node, graph, NULL, 0, &as_copy) != SUCCESS, 1);
   MUST(cuGraphAddNode(&node, graph, NULL, 0, &moved));
   MUST(cuGraphChildGraphNodeGetGraph(node, &told));

@@ -17,25 +17,18 @@ static __attribute__((noinline)) void use_stale(CUstream stream, int depth) {
   __asm__ volatile("");  // no tail call
 }
 
-static void report(void) {
+static void report_from(int depth) {
   setenv("SIMCUDA_RACES", "log", 1);
   start();
   USE_STREAMS;
   CUstream stream;
   MUST(cuStreamCreate(&stream, 0));
   MUST(cuStreamDestroy(stream));
-  use_stale(stream, 0);
+  use_stale(stream, depth);
 }
 
-static void report_from_the_depth(void) {
-  setenv("SIMCUDA_RACES", "log", 1);
-  start();
-  USE_STREAMS;
-  CUstream stream;
-  MUST(cuStreamCreate(&stream, 0));
-  MUST(cuStreamDestroy(stream));
-  use_stale(stream, 200);
-}
+static void report(void) { report_from(0); }
+static void report_from_the_depth(void) { report_from(200); }
 
 static void report_from_nowhere(void) {
   char gone[] = "/tmp/simcuda-XXXXXX";

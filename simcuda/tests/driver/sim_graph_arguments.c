@@ -18,26 +18,6 @@ typedef struct {
 
 typedef HostCall HostNode;
 
-typedef struct {  // CUgraphNodeParams, of a few types
-  int type, reserved[3];
-  union {
-    long long all[29];
-    struct {
-      int flags, reserved;
-      CUcontext context;
-      Copy copy;
-    } copy;
-    struct {
-      CUgraph graph;
-      int ownership;
-    } child;
-    HostCall host;
-    CUevent event;
-    Allocation allocation;
-  } of;
-  long long last;
-} Node;
-
 static CUcontext context;
 
 static void check_queries(void) {

@@ -130,13 +130,6 @@ static CUmodule begin(void) {
   return module_of(text);
 }
 
-static CUdeviceptr memory_of(size_t size) {
-  USE_MEMORY;
-  CUdeviceptr memory;
-  MUST(cuMemAlloc(&memory, size));
-  return memory;
-}
-
 // The context keeps the error; another one is well.
 static void must_stay(CUresult error) {
   USE_MEMORY;

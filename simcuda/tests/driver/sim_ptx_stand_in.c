@@ -17,13 +17,6 @@ static CUmodule begin(void) {
   return module_of(text);
 }
 
-static CUdeviceptr memory_of(size_t size) {
-  USE_MEMORY;
-  CUdeviceptr memory;
-  MUST(cuMemAlloc(&memory, size));
-  return memory;
-}
-
 static void must_stay(CUresult error) {
   USE_MEMORY;
   USE(cuCtxSynchronize, 2000, void);
