@@ -427,7 +427,7 @@ bool holds_all(Type to, Type from) {
 void expect_exact_register(Lowering &l, std::size_t i, Type type) {
   const Operand &operand = l.operand(i);
   if (!is_integer(type) || operand.kind != Operand::Kind::reg) return;
-  if (bits_of(l.function().registers[operand.index].type) != bits_of(type)) l.refuse_type(type);
+  if (bits_of(l.register_type(operand)) != bits_of(type)) l.refuse_type(type);
 }
 
 bool is_simple(Type type) {

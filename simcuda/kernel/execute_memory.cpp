@@ -368,7 +368,7 @@ void select_copy(Lowering &l) {
   l.out.run = copy_async<Source::whole>;
   if (l.operands() - policy == 3) return;
   const Operand &read = l.operand(3);
-  if (read.kind == Operand::Kind::reg && l.function().registers[read.index].type == Type::pred) {
+  if (read.kind == Operand::Kind::reg && l.register_type(read) == Type::pred) {
     l.out.c = l.read(3, Type::pred);
     l.out.atomic = read.negated;
     l.out.run = copy_async<Source::ignored_if>;

@@ -265,7 +265,7 @@ Place32 Lowering::literal(const Operand &operand, Type type) {
 }
 
 Place32 Lowering::register_of(const Operand &operand, unsigned &bits) {
-  bits = lane_bits(function_.registers[operand.index].type);
+  bits = lane_bits(register_type(operand));
   return place_in(Bank::frame, places_[operand.index]);
 }
 

@@ -91,7 +91,12 @@ class Lowering {
   const Function &function() const { return function_; }
   ModuleState &module() { return module_; }
   Body &body() { return body_; }
-  std::uint32_t local_offset(int variable) const { return locals_[variable]; }
+  Type register_type(const Operand &operand) const {
+    return function_.registers[static_cast<std::size_t>(operand.index)].type;
+  }
+  std::uint32_t local_offset(int variable) const {
+    return locals_[static_cast<std::size_t>(variable)];
+  }
   Passed passed(const Operand &operand, const Passed &formal, bool result);
 
  private:

@@ -239,8 +239,8 @@ void require_uncaptured_streams(const cai_array &array, std::uint64_t value) {
   session.finish();
 }
 
-// The stream that arrays of the owner come with, to judge by this one; 0: none that is known. A view
-// that another copy of libcai has published comes with a stream of its own.
+// The stream that arrays of the owner come with, to judge by this one; 0: none that is known. A
+// view that another copy of libcai has published comes with a stream of its own.
 std::uint64_t first_stream_of(const cai_array &array) {
   const bool is_strangers =
       array.owner && keeper_of(array) != array.owner && !is_ours(root_of(array.owner));
@@ -479,12 +479,11 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
     cai_array_retain(&array);
     return &array;
   }
-  const std::unique_ptr<const cai_array, decltype(&cai_array_release)> view(
+  std::unique_ptr<const cai_array, decltype(&cai_array_release)> view(
       pending ? publish(array, nullptr, 0, stream, Way::told) : publish_idle(array, stream),
       cai_array_release);
   tell_of(*view, stream, said_by_dict);
-  cai_array_retain(view.get());
-  return view.get();
+  return view.release();
 }
 
 void tell_of_uncaptured(const cai_array &array, const Stream &stream) {
