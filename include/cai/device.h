@@ -240,12 +240,13 @@ enum {
  *               device, of libcai or of the driver, until this one returns; nor in cai_drain() or
  *               cai_pending_flush(), or in a use, a copy, an allocation or a free on another GPU,
  *               which look at what is pending on all GPUs. It waits for the work of CPU streams on
- *               memory that ends with the context, unless it is called by such work; frees what
- *               libcai's managers have allocated from pools, which outlive the context; and calls
- *               the `release` of wrapped streams of the context, while these exist. After it, using
- *               memory, streams and events of the device that are still referenced returns
- *               #CAI_ERR_STATE; releasing them is safe. The context stays current wherever it was,
- *               and the next function that works on the device creates it again
+ *               memory that ends with the context, unless it is called by such work, but not for
+ *               that of other GPUs: synchronise these before. It frees what libcai's managers have
+ *               allocated from pools, which outlive the context, and calls the `release` of wrapped
+ *               streams of the context, while these exist. After it, using memory, streams and
+ *               events of the device that are still referenced returns #CAI_ERR_STATE; releasing
+ *               them is safe. The context stays current wherever it was, and the next function that
+ *               works on the device creates it again
  * @return as cai_device_synchronize(), after which nothing but synchronising has happened;
  *         #CAI_ERR_CUDA, also for the reset itself; #CAI_ERR_STATE inside of a callback;
  *         #CAI_ERR_ARGUMENT for other flags.

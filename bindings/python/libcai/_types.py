@@ -202,7 +202,8 @@ class Device(_Pair):
         context : bool
             Destroy the GPU's primary context, too, and all that the process has in it. Using
             memory, streams and events of that context is then a `StateError`. During the reset, its
-            memory gives no buffer, not even in callbacks.
+            memory gives no buffer, not even in callbacks. The reset does not wait for other GPUs'
+            work on its memory: synchronise these before.
 
         Raises
         ------

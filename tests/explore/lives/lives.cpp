@@ -40,12 +40,15 @@ namespace {
 void run(const Program &program) {
   wide::cu().simcuda_reseed(program.seed);
   // After an error it is not ended, since its state is unknown.
-  auto *const world = new World;
+  const unsigned count_of_gpus = program.seed % 3 ? 1 : 2;
+  auto *const world = new World(count_of_gpus);
   world->run(program);
   if (!wrong().empty()) return;
   delete world;
-  MUST(cai_device_reset(gpu, CAI_RESET_CONTEXT, nullptr));
-  ++Judge::now;
+  for (unsigned i = 0; i < count_of_gpus; ++i) {
+    MUST(cai_device_reset(gpus[i], CAI_RESET_CONTEXT, nullptr));
+    ++Judge::now[i];
+  }
   wide::cu().simcuda_forget();
 }
 

@@ -10,7 +10,7 @@
 
 namespace lives {
 
-std::uint64_t Judge::now = 1;
+std::uint64_t Judge::now[2] = {1, 1};
 
 std::string &wrong() {
   static std::string what;

@@ -42,11 +42,11 @@ class Judge {
   bool has_out(const std::vector<cai_allocation> &allocations);
   bool fails() const { return way_ == Way::failing; }
   bool loses() const { return way_ == Way::losing; }
-  bool is_alive() const { return device_.type == CAI_DEVICE_CPU || epoch_ == now; }
+  bool is_alive() const { return device_.type == CAI_DEVICE_CPU || epoch_ == now[device_.id]; }
   // Once all of its memory has come back: nobody has touched that since.
   void look_at_what_came_back();
   int made = 0, destroyed = 0;
-  static std::uint64_t now;  // the epoch of the GPU's context
+  static std::uint64_t now[2];  // the epochs of the GPUs' contexts
 
  private:
   struct Kept {

@@ -24,7 +24,8 @@ void World::allocate(const Step &step) {
                                      CAI_KIND_PINNED,  CAI_KIND_MANAGED_GLOBAL, CAI_KIND_MAPPED,
                                      CAI_KIND_HOST};
   Memory made;
-  made.device = step[1] % 3 ? gpu : cpu;
+  made.device = device(step[1]);
+  made.home = is_cpu(made.device) ? current_ : made.device.id;
   made.kind = kinds[step[2] % std::size(kinds)];
   made.size = step[3] % 9 == 0 ? 0 : 16 + step[3] % 100;
   made.bytes = std::make_shared<Bytes>(made.size, unknown);
@@ -34,14 +35,16 @@ void World::allocate(const Step &step) {
   request.kind = made.kind;
   request.size = made.size;
   if (is_pinned(made.kind) && step[3] % 2) request.flags = CAI_HOST_WRITE_COMBINED;
-  if (step[1] % 2) request.stream = stream(is_cpu(made.device), step[4]);
-  if (!is_cpu(made.device) || (is_pinned(made.kind) && made.size)) made.epoch = Judge::now;
+  if (step[1] % 2) request.stream = stream(made.device, step[4]);
+  if (!is_cpu(made.device) || (is_pinned(made.kind) && made.size)) {
+    made.epoch = Judge::now[made.home];
+  }
   cai_status expected = CAI_OK;
   made.is_ordered = !is_cpu(made.device) && made.kind == CAI_KIND_ASYNC;
   const bool is_default = !is_cpu(made.device) && made.kind == CAI_KIND_DEFAULT;
   if (!is_pinned(made.kind) && made.kind != CAI_KIND_HOST && step[4] % 3) {
     const Manager &manager = managers_[step[4] % managers_.size()];
-    if (is_cpu(manager.device) == is_cpu(made.device)) {
+    if (are_same(manager.device, made.device)) {
       request.manager = manager.handle;
       made.judge = manager.judge;
       if (manager.loses()) may_fail_ = true;
@@ -50,12 +53,12 @@ void World::allocate(const Step &step) {
       if (made.size && (manager.fails() || is_over)) expected = CAI_ERR_MEMORY;
     }
   }
-  if (is_default && !request.manager && installed_) {
-    made.is_ordered = managers_[installed_ - 1].is_ordered;
+  const Manager *const usual = is_cpu(made.device) ? nullptr : installed(made.device);
+  if (is_default && !request.manager && usual) made.is_ordered = usual->is_ordered;
+  if (made.size && made.is_ordered && is_captured(request.stream, made.device)) {
+    expected = CAI_ERR_CAPTURE;
   }
-  if (made.size && made.is_ordered && is_captured(request.stream)) expected = CAI_ERR_CAPTURE;
-  const bool is_own =
-      request.manager ? !made.judge : !installed_ || !managers_[installed_ - 1].judge;
+  const bool is_own = request.manager ? !made.judge : !usual || !usual->judge;
   made.is_of_pool = made.is_ordered && is_own && made.size;
   cai_memory *handle = nullptr;
   if (ask("alloc", expected, [&](cai_error *error) {
@@ -68,10 +71,11 @@ void World::allocate(const Step &step) {
 void World::pin(const Step &step) {
   if (memories_.size() >= most) return;
   Memory made;
-  made.device = step[1] % 2 ? gpu : cpu;
+  made.device = step[1] % 2 ? gpu(step[1] / 2) : cpu;
+  made.home = is_cpu(made.device) ? current_ : made.device.id;
   made.kind = step[2] % 2 ? CAI_KIND_PINNED : CAI_KIND_MAPPED;
   made.size = 32;
-  made.epoch = Judge::now;
+  made.epoch = Judge::now[made.home];
   made.is_counted = true;
   made.bytes = std::make_shared<Bytes>(made.size, step[3] % 256);
   Owner &owner = new_owner(32, step[3]);
@@ -118,8 +122,9 @@ void World::own(const Step &step) {
 void World::own_on_gpu(const Step &step) {
   if (arrays_.size() >= most) return;
   const bool says = step[3] % 4 != 0;
-  own(new_owner_on_gpu(foreign, step[1]), step, 0,
-      says ? cai_stream_value(stream(false, step[4])) : 0);
+  const cai_device gpu = this->gpu(step[2]);
+  own(new_owner_on(gpu, foreign, step[1]), step, 0,
+      says ? cai_stream_value(stream(gpu, step[4])) : 0);
 }
 
 void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_t said) {
@@ -129,6 +134,7 @@ void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_
   given.abi_minor = CAI_ABI_MINOR;
   given.version = 3;
   given.device_type = host ? CAI_DEVICE_CPU : CAI_DEVICE_CUDA;
+  given.device_id = owner.home;
   given.stream_kind = said ? CAI_STREAM_STREAM : CAI_STREAM_NONE;
   given.stream = said;
   given.dtype = byte_type;
@@ -185,7 +191,11 @@ void World::import(const Step &step) {
 void World::finish_gpu(const Array &array) {
   if (!array.memory || !array.memory->root().was_imported || !is_pinned(array.memory->kind)) return;
   end_capture();
-  MUST(cai_device_synchronize(gpu, nullptr));
+  finish_gpus();
+}
+
+void World::finish_gpus() {
+  for (unsigned i = 0; i < count_of_gpus_; ++i) MUST(cai_device_synchronize(gpus[i], nullptr));
 }
 
 // Foreign memory is freed before its references are released, and all of them learn that.
@@ -193,7 +203,7 @@ void World::lose(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from || from->memory || from->is_import || from->owner->lost) return;
   sync_cpu();
-  MUST(cai_device_synchronize(gpu, nullptr));
+  finish_gpus();
   __atomic_fetch_or(&from->handle->owner->flags, CAI_OWNER_FREED, __ATOMIC_RELAXED);
   from->owner->take_bytes();
   from->owner->lost = true;
@@ -240,7 +250,8 @@ void World::memory_of(const Step &step) {
     made.read_only = from->read_only;
     made.is_foreign = true;
     made.owner = from->owner;
-    made.device = from->is_of_host() ? cpu : gpu;
+    made.device = from->is_of_host() ? cpu : from->gpu();
+    made.home = from->owner->home;
     made.epoch = from->owner->epoch;
     add(handle, std::move(made));
     if (memories_.back()->epoch) from->owner->found = memories_.back();
@@ -306,7 +317,7 @@ void World::retain(const Step &step) {
 // Calls `body`; now and then in a function on a GPU stream, as a garbage collection may come there.
 void World::anywhere(const Step &step, const std::function<void()> &body) {
   if (step[3] % 4 != 1 || captured_) return body();
-  cai_stream *const stream = this->stream(false, step[4]);
+  cai_stream *const stream = this->stream(gpu(step[3] / 4), step[4]);
   const cai_work_fn call = [](void *it, cai_error *) {
     is_in_function = true;
     (*static_cast<const std::function<void()> *>(it))();
@@ -370,8 +381,8 @@ void World::fill(const Step &step) {
   cai_status expected = to->read_only ? CAI_ERR_VALUE : CAI_OK;
   if (!to->is_alive()) expected = CAI_ERR_STATE;
   const bool done = ask("fill", expected, [&](cai_error *error) {
-    return cai_array_fill(to->handle, &value, step[3] % 5 ? stream(by_cpu, step[4]) : nullptr,
-                          error);
+    const cai_device by = by_cpu ? cpu : to->gpu();
+    return cai_array_fill(to->handle, &value, step[3] % 5 ? stream(by, step[4]) : nullptr, error);
   });
   finish_gpu(*to);
   if (!done && !fault_.has_struck()) return;
@@ -388,8 +399,10 @@ void World::copy(const Step &step) {
   if (!from->is_alive() || !to->is_alive()) expected = CAI_ERR_STATE;
   const bool by_host = from->is_for_host() && to->is_for_host();
   const bool by_cpu = by_host && ((from->is_of_host() && to->is_of_host()) || step[3] % 2);
+  const Array *const of_gpu = to->is_of_host() || (!from->is_of_host() && step[4] % 2) ? from : to;
   const bool done = ask("copy", expected, [&](cai_error *error) {
-    return cai_array_copy(from->handle, to->handle, step[3] % 5 ? stream(by_cpu, step[4]) : nullptr,
+    const cai_device by = by_cpu ? cpu : of_gpu->gpu();
+    return cai_array_copy(from->handle, to->handle, step[3] % 5 ? stream(by, step[4]) : nullptr,
                           error);
   });
   finish_gpu(*from), finish_gpu(*to);
@@ -453,7 +466,7 @@ void World::enqueue(const Step &step) {
   works_.push_back(std::make_unique<Work>(on->handle, on->memory, at, value,
                                           sets ? host + on->start : nullptr, step[4] % 5 * 20));
   Work &work = *works_.back();
-  cai_stream *const stream = this->stream(true, step[3] / 3);
+  cai_stream *const stream = this->stream(cpu, step[3] / 3);
   cai_array_retain(work.array);
   const bool done = ask("enqueue", CAI_OK, [&](cai_error *error) {
     return cai_stream_enqueue(stream, Work::run, Work::end, &work, error);
@@ -495,13 +508,13 @@ void World::await(const Step &step) {
 void World::set_stream(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
-  const bool of_cpu = is_cpu(found->device) != (step[2] % 8 == 0);
+  const cai_device device = step[2] % 8 ? found->device : this->device(step[2] / 8);
   cai_status expected = CAI_OK;
-  if (of_cpu != is_cpu(found->device)) expected = CAI_ERR_DEVICE;
+  if (!are_same(device, found->device)) expected = CAI_ERR_DEVICE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;
   if (!found->is_alive()) expected = CAI_ERR_STATE;
   must("set_stream", expected, [&](cai_error *error) {
-    return cai_memory_set_stream(found->handle, stream(of_cpu, step[3]), error);
+    return cai_memory_set_stream(found->handle, stream(device, step[3]), error);
   });
 }
 
@@ -509,7 +522,7 @@ void World::record(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
   must("record", found->is_alive() ? CAI_OK : CAI_ERR_STATE, [&](cai_error *error) {
-    return cai_memory_record(found->handle, stream(step[2] % 2, step[3]), error);
+    return cai_memory_record(found->handle, stream(device(step[2]), step[3]), error);
   });
 }
 
@@ -517,15 +530,19 @@ void World::record(const Step &step) {
 
 void World::defer(const Step &step) {
   const std::int32_t begins = step[1] % 2;
-  const bool done = must("defer", begins || deferred_ ? CAI_OK : CAI_ERR_STATE,
+  const cai_device gpu = this->gpu(step[2]);
+  unsigned &deferred = deferred_[gpu.id];
+  const bool done = must("defer", begins || deferred ? CAI_OK : CAI_ERR_STATE,
                          [&](cai_error *error) { return cai_pending_defer(gpu, begins, error); });
-  if (done) begins ? ++deferred_ : --deferred_;
+  if (done) begins ? ++deferred : --deferred;
 }
 
-void World::flush(const Step &) {
+void World::flush(const Step &step) {
+  const cai_device gpu = this->gpu(step[1]);
   sync_cpu();  // whose frees come from their threads
-  must("flush", CAI_OK, [&](cai_error *error) { return flush_all(error); });
-  if (deferred_ == 0 && usage_of(gpu).pending_count) blame("frees are pending after a flush");
+  must("flush", CAI_OK, [&](cai_error *error) { return flush_all(gpu, error); });
+  if (deferred_[gpu.id] == 0 && usage_of(gpu).pending_count)
+    blame("frees are pending after a flush");
 }
 
 void World::trim(const Step &step) {
@@ -539,31 +556,38 @@ void World::install(const Step &step) {
   const Manager &manager = managers_[step[1] % managers_.size()];
   const bool is_none = step[2] % 3 == 0 || is_cpu(manager.device) || manager.limits ||
                        manager.counts || manager.fails();
+  const cai_device gpu = is_none ? this->gpu(step[3]) : manager.device;
   must("install", CAI_OK, [&](cai_error *error) {
     return cai_manager_install(gpu, is_none ? nullptr : manager.handle, error);
   });
-  installed_ = is_none ? 0 : static_cast<std::size_t>(&manager - managers_.data()) + 1;
+  installed_[gpu.id] = is_none ? nullptr : manager.handle;
 }
 
 void World::reset(const Step &step) {
   const bool of_context = step[1] % 2;
+  const cai_device gpu = this->gpu(step[2]);
+  // It does not wait for another GPU's work on what is destroyed.
+  for (unsigned i = 0; i < count_of_gpus_ && of_context; ++i) {
+    if (!are_same(gpus[i], gpu)) MUST(cai_device_synchronize(gpus[i], nullptr));
+  }
   must("reset", CAI_OK, [&](cai_error *error) {
     return cai_device_reset(gpu, of_context ? CAI_RESET_CONTEXT : 0, error);
   });
   if (usage_of(gpu).pending_count) blame("frees are pending after a reset");
   if (!of_context) return;
   may_fail_ = true;  // what was for its streams
-  free_pools();
-  ++Judge::now;
+  free_pools(gpu);
+  ++Judge::now[gpu.id];
+  counts_allocations_ = count_of_gpus_ == 1;  // of two GPUs, nobody knows which are left
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
-  end_gpu();
-  make_gpu();
+  end_gpu(gpu);
+  make_gpu(gpu);
 }
 
 // The roots of memory and arrays.
-void World::free_pools() {
+void World::free_pools(cai_device gpu) {
   const auto free_it = [&](Memory &memory) {
-    if (!memory.is_of_pool || !memory.is_alive()) return;
+    if (!memory.is_of_pool || memory.home != gpu.id || !memory.is_alive()) return;
     memory.freed = true;
     count(memory, -1);
   };
@@ -571,6 +595,12 @@ void World::free_pools() {
   for (const Array &each : arrays_) {
     if (each.memory) free_it(*each.memory);
   }
+}
+
+// Which GPU pins memory of the CPU.
+void World::set_current(const Step &step) {
+  current_ = gpu(step[1]).id;
+  MUST(cai_device_set_current(gpus[current_], nullptr));
 }
 
 void World::find(const Step &step) {
@@ -605,13 +635,13 @@ void World::share(const Step &step) {
   if (handle.size != found->size) blame("a handle says another size");
   cai_memory *out = nullptr;
   must("open", CAI_ERR_STATE, [&](cai_error *error) {
-    return cai_memory_open(&handle, fd, gpu, nullptr, CAI_OPEN_AUTO, &out, error);
+    return cai_memory_open(&handle, fd, found->device, nullptr, CAI_OPEN_AUTO, &out, error);
   });
 }
 
 void World::synchronize(const Step &step) {
   if (step[1] % 2) return MUST(cai_drain(step[2] % 2, nullptr, nullptr));
-  MUST(cai_stream_synchronize(stream(step[2] % 2, step[3]), nullptr));
+  MUST(cai_stream_synchronize(stream(device(step[2]), step[3]), nullptr));
 }
 
 // The child releases all that it has: it must free none of it.
@@ -652,7 +682,7 @@ void World::capture(const Step &step) {
   if (captured_) return end_capture();
   sync_cpu();  // whose threads may be asking about the stream, to free: nobody could stop them
                // there
-  captured_ = stream(false, step[1]);
+  captured_ = stream(gpu(step[3]), step[1]);
   const auto value = static_cast<std::uintptr_t>(cai_stream_value(captured_));
   MUST(wide::cu().cuStreamBeginCapture_v2(reinterpret_cast<wide::Handle>(value),
                                           static_cast<int>(step[2] % 3)));
@@ -709,6 +739,7 @@ const World::Party World::parties[] = {
     {"trim", &World::trim},
     {"install", &World::install, true},
     {"reset", &World::reset, false, true},
+    {"set_current", &World::set_current, true},
     {"find", &World::find, true},
     {"find", &World::find, true},
     {"share", &World::share},

@@ -24,14 +24,14 @@ cai_memory_info info_of(const cai_memory *memory) {
 
 // Who has memory of its own on the GPU calls the driver with the context of that current.
 template <class Body>
-static void in_primary(const Body &body) {
+static void in_primary(std::int32_t ordinal, const Body &body) {
   wide::Handle before = nullptr, context = nullptr;
   MUST(wide::cu().cuCtxGetCurrent(&before));
-  MUST(wide::cu().cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(wide::cu().cuDevicePrimaryCtxRetain(&context, ordinal));
   MUST(wide::cu().cuCtxSetCurrent(context));
   body();
   MUST(wide::cu().cuCtxSetCurrent(before));
-  MUST(wide::cu().cuDevicePrimaryCtxRelease_v2(0));
+  MUST(wide::cu().cuDevicePrimaryCtxRelease_v2(ordinal));
 }
 
 void Owner::end(void *self) {
@@ -48,7 +48,7 @@ void Owner::take_bytes() {
   if (!gone || is_dead() || getpid() != process) return;
   int mode = wide::kRelaxed;
   MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
-  in_primary([&] {
+  in_primary(home, [&] {
     if (wide::cu().cuMemFree_v2(gone)) blame("an owner's memory cannot be freed");
   });
   MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
@@ -56,7 +56,7 @@ void Owner::take_bytes() {
 
 World *World::only = nullptr;
 
-World::World() {
+World::World(unsigned count_of_gpus) : count_of_gpus_(count_of_gpus) {
   only = this;
   MUST(cai_on_failure(hear, nullptr, nullptr));
   // A call of the driver's may wait for a function on a stream, which must not wait for it. Nothing
@@ -65,8 +65,8 @@ World::World() {
   races_ = wide::cu().simcuda_races();
   findings_ = wide::cu().simcuda_findings();
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
-  for (int i = 0; i < 2; ++i) {
-    const cai_usage usage = usage_of(i ? gpu : cpu);
+  for (unsigned i = 0; i <= count_of_gpus_; ++i) {
+    const cai_usage usage = usage_of(i ? gpus[i - 1] : cpu);
     sums_[i] = {usage.bytes, usage.count};
   }
   for (const std::uint32_t mode : {CAI_MODE_ASYNC, CAI_MODE_ASYNC, CAI_MODE_SYNC}) {
@@ -77,11 +77,11 @@ World::World() {
   for (const Way way : {Way::plain, Way::caching, Way::reentrant}) {
     add_manager(cpu, way);
   }
-  make_gpu();
+  for (unsigned i = 0; i < count_of_gpus_; ++i) make_gpu(gpus[i]);
   if (has_bystander) bystander_ = std::make_unique<Bystander>();
 }
 
-void World::make_gpu() {
+void World::make_gpu(cai_device gpu) {
   for (const std::uint32_t mode : {CAI_MODE_ASYNC, CAI_MODE_ASYNC, CAI_MODE_SYNC}) {
     cai_stream *made = nullptr;
     MUST(cai_stream_create(gpu, mode, 0, &made, nullptr));
@@ -107,22 +107,22 @@ void World::make_gpu() {
   put_around(retried, "tracking");
   put_around(add_manager(gpu, Way::losing), "tracking");
   put_around(add_manager(gpu, Way::losing), "statistics");
-  put_around(add_built_in("async"), "tracking");
-  Manager &all = add_built_in("pool");
+  put_around(add_built_in(gpu, "async"), "tracking");
+  Manager &all = add_built_in(gpu, "pool");
   put_around(all, "statistics"), put_around(all, "tracking"), put_around(all, "logging", &log);
-  put_around(add_built_in("async"), "limiting", &limiting);
+  put_around(add_built_in(gpu, "async"), "limiting", &limiting);
 }
 
 Manager &World::add_manager(cai_device device, Way way, const char *upstream) {
   judges_.push_back(
-      std::make_unique<Judge>(device, way, is_cpu(device) ? 0 : Judge::now, upstream));
+      std::make_unique<Judge>(device, way, is_cpu(device) ? 0 : Judge::now[device.id], upstream));
   managers_.push_back({judges_.back().get(), judges_.back()->make(), device});
   managers_.back().is_ordered = way == Way::driver;
   return managers_.back();
 }
 
 // In the order of streams.
-Manager &World::add_built_in(const char *name) {
+Manager &World::add_built_in(cai_device gpu, const char *name) {
   cai_manager *made = nullptr;
   MUST(cai_manager_create(name, nullptr, gpu, nullptr, &made, nullptr));
   managers_.push_back({nullptr, made, gpu, true});
@@ -131,7 +131,7 @@ Manager &World::add_built_in(const char *name) {
 
 void World::put_around(Manager &manager, const char *name, const void *params) {
   cai_manager *const upstream = manager.handle;
-  MUST(cai_manager_create(name, params, gpu, upstream, &manager.handle, nullptr));
+  MUST(cai_manager_create(name, params, manager.device, upstream, &manager.handle, nullptr));
   cai_manager_release(upstream);
   const std::string is = name;
   manager.limits |= is == "limiting";
@@ -144,16 +144,18 @@ void World::hear(void *, const cai_error *error) {
   if (!only->may_fail_) blame(std::string("it is reported that ") + error->message);
 }
 
-void World::end_gpu() {
-  for (const Stream &stream : streams_) {
-    if (!is_cpu(stream.device)) cai_stream_release(stream.handle);
-  }
-  for (const Manager &manager : managers_) {
-    if (!is_cpu(manager.device)) cai_manager_release(manager.handle);
-  }
-  std::erase_if(streams_, [](const Stream &stream) { return !is_cpu(stream.device); });
-  std::erase_if(managers_, [](const Manager &manager) { return !is_cpu(manager.device); });
-  installed_ = 0;
+void World::end_gpu(cai_device gpu) {
+  std::erase_if(streams_, [&](const Stream &stream) {
+    const bool goes = are_same(stream.device, gpu);
+    if (goes) cai_stream_release(stream.handle);
+    return goes;
+  });
+  std::erase_if(managers_, [&](const Manager &manager) {
+    const bool goes = are_same(manager.device, gpu);
+    if (goes) cai_manager_release(manager.handle);
+    return goes;
+  });
+  installed_[gpu.id] = nullptr;
 }
 
 void World::end_capture() {
@@ -167,11 +169,11 @@ void World::end_capture() {
 }
 
 // None: the legacy stream, which a capture of a blocking stream is one of.
-bool World::is_captured(const cai_stream *stream) const {
+bool World::is_captured(const cai_stream *stream, cai_device device) const {
   if (!captured_) return false;
   if (stream) return stream == captured_;
   return std::any_of(streams_.begin(), streams_.end(), [&](const Stream &each) {
-    return each.handle == captured_ && each.mode == CAI_MODE_SYNC;
+    return each.handle == captured_ && each.mode == CAI_MODE_SYNC && are_same(each.device, device);
   });
 }
 
@@ -185,7 +187,7 @@ static cai_statistics counts_of(const Manager &manager) {
 // Bytes, once all that can be freed is.
 std::uint64_t World::out_of(const Manager &manager) {
   sync_cpu();  // it may have a claim
-  if (has_put_off_) cai_pending_flush(gpu, nullptr);
+  if (has_put_off_) cai_pending_flush(manager.device, nullptr);
   return manager.judge ? manager.judge->out() : counts_of(manager).bytes;
 }
 
@@ -196,7 +198,7 @@ void World::count(const Memory &memory, int sign) {
     sum.bytes += sign > 0 ? memory.size : -memory.size;
     sum.count += static_cast<std::uint64_t>(sign);
   };
-  if (!is_cpu(memory.device)) add(sums_[1]);
+  if (!is_cpu(memory.device)) add(sums_[1 + memory.device.id]);
   if (cai_is_dereferenceable(memory.device, memory.kind)) add(sums_[0]);
 }
 
@@ -213,14 +215,15 @@ Owner &World::new_owner(unsigned size, unsigned value) {
   return *owners_.back();
 }
 
-Owner &World::new_owner_on_gpu(unsigned size, unsigned value) {
+Owner &World::new_owner_on(cai_device gpu, unsigned size, unsigned value) {
   Owner &owner = new_owner(0, 0);
-  in_primary([&] {
+  owner.home = gpu.id;
+  in_primary(gpu.id, [&] {
     MUST(wide::cu().cuMemAlloc_v2(&owner.data, size));
     MUST(wide::cu().cuMemsetD8Async(owner.data, static_cast<unsigned char>(value), size, nullptr));
     MUST(wide::cu().cuStreamSynchronize(nullptr));
   });
-  owner.epoch = Judge::now;
+  owner.epoch = Judge::now[gpu.id];
   return owner;
 }
 
@@ -274,19 +277,22 @@ void World::check() {
   for (const Manager &manager : managers_) {
     if (manager.counts) check_counts(manager);
   }
-  for (int i = 0; i < 2; ++i) {
+  for (unsigned i = 0; i <= count_of_gpus_; ++i) {
+    const cai_device device = i ? gpus[i - 1] : cpu;
     const auto is_right = [&](const cai_usage &usage) {
       return usage.bytes == sums_[i].bytes && usage.count == sums_[i].count;
     };
-    if (is_right(usage_of(i ? gpu : cpu))) continue;
+    if (is_right(usage_of(device))) continue;
     sync_cpu();  // whose work holds what it works on
-    const cai_usage usage = usage_of(i ? gpu : cpu);
+    const cai_usage usage = usage_of(device);
     if (is_right(usage)) continue;
-    blame("usage of " + std::string(i ? "the GPU" : "the CPU") + " is " +
+    blame("usage of " + (i ? "GPU " + std::to_string(i - 1) : "the CPU") + " is " +
           std::to_string(usage.bytes) + " in " + std::to_string(usage.count) + ", not " +
           std::to_string(sums_[i].bytes) + " in " + std::to_string(sums_[i].count));
   }
-  if (usage_of(gpu).deferred != deferred_) blame("the deferrals are miscounted");
+  for (unsigned i = 0; i < count_of_gpus_; ++i) {
+    if (usage_of(gpus[i]).deferred != deferred_[i]) blame("the deferrals are miscounted");
+  }
   for (const Shared &each : memories_) {
     const cai_memory_info info = info_of(each->handle);
     const auto differs = [&](std::uint32_t flag, bool is) { return is != bool(info.flags & flag); };
@@ -305,7 +311,7 @@ void World::check() {
   if (wide::cu().simcuda_findings() != findings_) blame("a destroyed stream or event is used");
 }
 
-cai_status World::flush_all(cai_error *error) const {
+cai_status World::flush_all(cai_device gpu, cai_error *error) const {
   const cai_status status = cai_pending_flush(gpu, error);
   const bool loses =
       std::any_of(judges_.begin(), judges_.end(), [](const auto &judge) { return judge->loses(); });
@@ -319,16 +325,23 @@ void World::close() {
   while (!arrays_.empty()) end_array({});
   while (!memories_.empty()) release({});
   check();
-  for (; deferred_ > 0; --deferred_) MUST(cai_pending_defer(gpu, 0, nullptr));
-  MUST(cai_manager_install(gpu, nullptr, nullptr));
+  for (unsigned i = 0; i < count_of_gpus_; ++i) {
+    for (; deferred_[i] > 0; --deferred_[i]) MUST(cai_pending_defer(gpus[i], 0, nullptr));
+    MUST(cai_manager_install(gpus[i], nullptr, nullptr));
+  }
+  const auto flush = [&] {
+    for (unsigned i = 0; i < count_of_gpus_; ++i) MUST(flush_all(gpus[i], nullptr));
+  };
   for (int i = 0; i < 2; ++i) {
     MUST(cai_drain(1, nullptr, nullptr));
     sync_cpu();
-    MUST(flush_all(nullptr));
+    flush();
   }
   check();
   if (!works_.empty()) blame("work on a stream of the CPU is left");
-  if (usage_of(gpu).pending_count) blame("frees are left pending");
+  for (unsigned i = 0; i < count_of_gpus_; ++i) {
+    if (usage_of(gpus[i]).pending_count) blame("frees are left pending");
+  }
   for (const auto &judge : judges_) {
     judge->look_at_what_came_back();
     if (judge->is_alive() && judge->out() && !judge->loses()) {
@@ -338,22 +351,23 @@ void World::close() {
   for (const Manager &manager : managers_) {
     if (manager.counts && !manager.loses() && counts_of(manager).count) blame("memory is lost");
   }
-  end_gpu();
   for (const Manager &manager : managers_) cai_manager_release(manager.handle);
   for (const Stream &stream : streams_) cai_stream_release(stream.handle);
   MUST(cai_drain(1, nullptr, nullptr));
-  MUST(flush_all(nullptr));
+  flush();
   for (const auto &judge : judges_) {
     if (judge->made != judge->destroyed) blame("a manager has not ended, or twice");
   }
   const std::uint64_t left = wide::cu().simcuda_objects("CUdeviceptr") - allocations_;
-  if (left) blame(std::to_string(left) + " of the driver's allocations are left");
+  if (left && counts_allocations_)
+    blame(std::to_string(left) + " of the driver's allocations are left");
   for (const auto &owner : owners_) {
     if (owner->ended != 1) blame("an owner has ended " + std::to_string(owner->ended) + " times");
     if (!owner->is_untouched()) blame("an owner's memory is used after its end");
   }
   if (wide::cu().simcuda_races() != races_) blame("something races");
   if (wide::cu().simcuda_findings() != findings_) blame("a destroyed stream or event is used");
+  MUST(wide::cu().cuCtxSetCurrent(nullptr));
 }
 
 }  // namespace lives

@@ -28,7 +28,8 @@ struct Program {
   std::vector<Step> steps;
 };
 
-inline constexpr cai_device gpu{CAI_DEVICE_CUDA, 0}, cpu{CAI_DEVICE_CPU, 0};
+inline constexpr cai_device gpus[] = {{CAI_DEVICE_CUDA, 0}, {CAI_DEVICE_CUDA, 1}};
+inline constexpr cai_device cpu{CAI_DEVICE_CPU, 0};
 inline constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
 inline constexpr std::uint64_t limit = 400;
 inline constexpr int unknown = -1;
@@ -39,6 +40,9 @@ inline bool has_bystander = false;                // another thread calls libcai
 
 inline bool is_cpu(cai_device device) {
   return device.type == CAI_DEVICE_CPU;
+}
+inline bool are_same(cai_device a, cai_device b) {
+  return a.type == b.type && a.id == b.id;
 }
 inline bool is_pinned(std::uint32_t kind) {
   return kind == CAI_KIND_PINNED || kind == CAI_KIND_MAPPED;
@@ -54,7 +58,8 @@ struct Memory;
 // Foreign memory, of the host or the GPU, which ends once.
 struct Owner {
   std::vector<unsigned char> bytes;
-  wide::Address data = 0;   // on the GPU; 0: there is none, or not any more
+  wide::Address data = 0;   // on a GPU; 0: there is none, or not any more
+  std::int32_t home = 0;    // which
   std::uint64_t epoch = 0;  // of that
   int ended = 0;
   bool lost = false;  // its references must not use it any more
@@ -64,7 +69,7 @@ struct Owner {
   static void end(void *self);
   // Who uses it after that is found out.
   void take_bytes();
-  bool is_dead() const { return epoch != 0 && epoch != Judge::now; }
+  bool is_dead() const { return epoch != 0 && epoch != Judge::now[home]; }
   bool is_found() const;
   bool is_untouched() const {
     return std::all_of(bytes.begin(), bytes.end(),
@@ -81,7 +86,8 @@ struct Memory {
   std::uint64_t start = 0, size = 0;  // in those
   cai_device device = cpu;
   std::uint32_t kind = CAI_KIND_DEFAULT;
-  std::uint64_t epoch = 0;  // of the GPU's context; 0: outlives it
+  std::int32_t home = 0;    // the GPU whose context it depends on
+  std::uint64_t epoch = 0;  // of that; 0: outlives it
   bool is_counted = false, is_found = false, read_only = false, is_foreign = false;
   bool is_ordered = false;  // from a pool, in the order of a stream
   bool is_of_pool = false;  // the same, and libcai itself frees it before it destroys a context
@@ -91,7 +97,7 @@ struct Memory {
   const Owner *owner = nullptr;  // of an array that it was found by
 
   const Memory &root() const { return whole ? *whole : *this; }
-  bool is_dead() const { return root().epoch != 0 && root().epoch != Judge::now; }
+  bool is_dead() const { return root().epoch != 0 && root().epoch != Judge::now[home]; }
   bool is_lost() const { return root().owner && root().owner->lost; }
   bool is_alive() const { return !root().freed && !is_lost() && !is_dead(); }
   bool is_of_host() const { return kind == CAI_KIND_HOST || (is_cpu(device) && !epoch); }
@@ -120,6 +126,7 @@ struct Array {
   bool is_alive() const { return memory ? memory->is_alive() : !owner->lost; }
   bool is_of_host() const { return handle->device_type == CAI_DEVICE_CPU; }
   bool is_for_host() const { return is_of_host() || handle->device_type == CAI_DEVICE_CUDA_HOST; }
+  cai_device gpu() const { return gpus[memory ? memory->home : owner->home]; }
 };
 
 // The program's own work on a stream of the CPU: reads an element when it runs, or sets them all.
@@ -166,7 +173,7 @@ struct Sum {
 
 class World {
  public:
-  World();
+  explicit World(unsigned count_of_gpus);
   void run(const Program &program);
 
  private:
@@ -205,6 +212,7 @@ class World {
   void trim(const Step &step);
   void install(const Step &step);
   void reset(const Step &step);
+  void set_current(const Step &step);
   void find(const Step &step);
   void share(const Step &step);
   void synchronize(const Step &step);
@@ -217,25 +225,26 @@ class World {
   void check_counts(const Manager &manager);
   void close();
   // As cai_pending_flush(); a losing manager's answer about deferred memory is no failure.
-  cai_status flush_all(cai_error *error) const;
+  cai_status flush_all(cai_device gpu, cai_error *error) const;
   void let_go(Memory &memory);
   void end_array(const Step &step);
   void anywhere(const Step &step, const std::function<void()> &body);
   void sync_cpu();
   void finish_gpu(const Array &array);
+  void finish_gpus();
   void end_capture();
-  void free_pools();
-  bool is_captured(const cai_stream *stream) const;
+  void free_pools(cai_device gpu);
+  bool is_captured(const cai_stream *stream, cai_device device) const;
   std::uint64_t out_of(const Manager &manager);
-  void make_gpu();
+  void make_gpu(cai_device gpu);
   Manager &add_manager(cai_device device, Way way, const char *upstream = nullptr);
-  Manager &add_built_in(const char *name);
+  Manager &add_built_in(cai_device gpu, const char *name);
   static void put_around(Manager &manager, const char *name, const void *params = nullptr);
-  void end_gpu();
+  void end_gpu(cai_device gpu);
   void count(const Memory &memory, int sign);
   void add(cai_memory *handle, Memory made);
   Owner &new_owner(unsigned size, unsigned value);
-  Owner &new_owner_on_gpu(unsigned size, unsigned value);
+  Owner &new_owner_on(cai_device gpu, unsigned size, unsigned value);
   // The host's memory is at `host`; 0: it is the GPU's, and `said` its stream, or 0.
   void own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_t said = 0);
 
@@ -277,12 +286,20 @@ class World {
     Array *const found = arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
     return found && found->is_barred() ? nullptr : found;
   }
-  cai_stream *stream(bool of_cpu, unsigned which) const {
+  const Manager *installed(cai_device gpu) const {
+    const auto found = std::find_if(managers_.begin(), managers_.end(), [&](const Manager &each) {
+      return each.handle == installed_[gpu.id];
+    });
+    return found == managers_.end() ? nullptr : &*found;
+  }
+  cai_stream *stream(cai_device device, unsigned which) const {
     for (;; ++which) {
       const Stream &found = streams_[which % streams_.size()];
-      if (is_cpu(found.device) == of_cpu) return found.handle;
+      if (are_same(found.device, device)) return found.handle;
     }
   }
+  cai_device gpu(unsigned which) const { return gpus[which % count_of_gpus_]; }
+  cai_device device(unsigned which) const { return which % 3 ? gpu(which / 3) : cpu; }
 
   std::unique_ptr<Bystander> bystander_;
 
@@ -296,16 +313,19 @@ class World {
   std::vector<std::unique_ptr<Judge>> judges_;
   std::vector<std::unique_ptr<Owner>> owners_;
   std::vector<std::unique_ptr<Work>> works_;
-  Sum sums_[2];                        // of the CPU, and of the GPU
-  std::size_t installed_ = 0;          // of managers_, counted from 1; 0: the default one
+  const unsigned count_of_gpus_;
+  std::int32_t current_ = 0;           // GPU of this thread
+  Sum sums_[3];                        // of the CPU, and of the GPUs
+  cai_manager *installed_[2] = {};     // of the GPUs; none: the default one
   cai_stream *captured_ = nullptr;     // a GPU's
   bool has_put_off_ = false;           // frees, in a capture or a function
   std::atomic<bool> may_fail_{false};  // hear() runs on the threads of CPU streams, too
-  unsigned deferred_ = 0;
+  unsigned deferred_[2] = {};          // of the GPUs
   wide::Fault fault_;
   std::uint64_t races_ = 0;
   std::uint64_t findings_ = 0;
   std::uint64_t allocations_ = 0;  // of the driver's, that are nobody's any more
+  bool counts_allocations_ = true;
 };
 
 cai_usage usage_of(cai_device device);

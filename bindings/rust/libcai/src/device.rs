@@ -248,7 +248,8 @@ impl Device {
     /// # Safety
     /// No code uses memory of the context any more, in any way: pinned and managed memory, which
     /// the host uses, is freed as well. No code uses its streams by number, as guards do: no guard
-    /// exists, and none begins on a [`Stream`](crate::Stream) made before.
+    /// exists, and none begins on a [`Stream`](crate::Stream) made before. No work of another GPU
+    /// that uses the memory is pending: synchronise it before.
     ///
     /// # Errors
     /// As [`Device::reset`]; [`Error::Cuda`] for the reset itself.
