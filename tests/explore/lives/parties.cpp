@@ -35,7 +35,9 @@ void World::allocate(const Step &step) {
   request.kind = made.kind;
   request.size = made.size;
   if (is_pinned(made.kind) && step[3] % 2) request.flags = CAI_HOST_WRITE_COMBINED;
-  if (step[1] % 2) request.stream = stream(made.device, step[4]);
+  Stream on{};
+  if (step[1] % 2) on = stream_or_dead(made.device, step[4]);
+  request.stream = on.handle;
   if (!is_cpu(made.device) || (is_pinned(made.kind) && made.size)) {
     made.epoch = Judge::now[made.home];
   }
@@ -58,6 +60,7 @@ void World::allocate(const Step &step) {
   if (made.size && made.is_ordered && is_captured(request.stream, made.device)) {
     expected = CAI_ERR_CAPTURE;
   }
+  if (on.is_dead && made.size) expected = CAI_ERR_STATE;
   const bool is_own = request.manager ? !made.judge : !usual || !usual->judge;
   made.is_of_pool = made.is_ordered && is_own && made.size;
   cai_memory *handle = nullptr;
@@ -380,9 +383,11 @@ void World::fill(const Step &step) {
   const bool by_cpu = to->is_of_host() || (to->is_for_host() && step[3] % 2);
   cai_status expected = to->read_only ? CAI_ERR_VALUE : CAI_OK;
   if (!to->is_alive()) expected = CAI_ERR_STATE;
+  Stream on{};
+  if (step[3] % 5) on = stream_or_dead(by_cpu ? cpu : to->gpu(), step[4]);
+  if (on.is_dead && expected == CAI_OK && to->count) expected = CAI_ERR_STATE;
   const bool done = ask("fill", expected, [&](cai_error *error) {
-    const cai_device by = by_cpu ? cpu : to->gpu();
-    return cai_array_fill(to->handle, &value, step[3] % 5 ? stream(by, step[4]) : nullptr, error);
+    return cai_array_fill(to->handle, &value, on.handle, error);
   });
   finish_gpu(*to);
   if (!done && !fault_.has_struck()) return;
@@ -400,10 +405,11 @@ void World::copy(const Step &step) {
   const bool by_host = from->is_for_host() && to->is_for_host();
   const bool by_cpu = by_host && ((from->is_of_host() && to->is_of_host()) || step[3] % 2);
   const Array *const of_gpu = to->is_of_host() || (!from->is_of_host() && step[4] % 2) ? from : to;
+  Stream on{};
+  if (step[3] % 5) on = stream_or_dead(by_cpu ? cpu : of_gpu->gpu(), step[4]);
+  if (on.is_dead && expected == CAI_OK && to->count) expected = CAI_ERR_STATE;
   const bool done = ask("copy", expected, [&](cai_error *error) {
-    const cai_device by = by_cpu ? cpu : of_gpu->gpu();
-    return cai_array_copy(from->handle, to->handle, step[3] % 5 ? stream(by, step[4]) : nullptr,
-                          error);
+    return cai_array_copy(from->handle, to->handle, on.handle, error);
   });
   finish_gpu(*from), finish_gpu(*to);
   if (to->read_only || from->count != to->count || (!done && !fault_.has_struck())) return;
@@ -513,17 +519,19 @@ void World::set_stream(const Step &step) {
   if (!are_same(device, found->device)) expected = CAI_ERR_DEVICE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;
   if (!found->is_alive()) expected = CAI_ERR_STATE;
-  must("set_stream", expected, [&](cai_error *error) {
-    return cai_memory_set_stream(found->handle, stream(device, step[3]), error);
-  });
+  const Stream on = stream_or_dead(device, step[3]);
+  if (on.is_dead && expected == CAI_OK) expected = CAI_ERR_STATE;
+  must("set_stream", expected,
+       [&](cai_error *error) { return cai_memory_set_stream(found->handle, on.handle, error); });
 }
 
 void World::record(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
-  must("record", found->is_alive() ? CAI_OK : CAI_ERR_STATE, [&](cai_error *error) {
-    return cai_memory_record(found->handle, stream(device(step[2]), step[3]), error);
-  });
+  const Stream on = stream_or_dead(device(step[2]), step[3]);
+  const cai_status expected = found->is_alive() && !on.is_dead ? CAI_OK : CAI_ERR_STATE;
+  must("record", expected,
+       [&](cai_error *error) { return cai_memory_record(found->handle, on.handle, error); });
 }
 
 // ---- What becomes of it -------------------------------------------------------------------------

@@ -147,7 +147,7 @@ void World::hear(void *, const cai_error *error) {
 void World::end_gpu(cai_device gpu) {
   std::erase_if(streams_, [&](const Stream &stream) {
     const bool goes = are_same(stream.device, gpu);
-    if (goes) cai_stream_release(stream.handle);
+    if (goes) ended_.push_back({stream.handle, stream.device, stream.mode, true});
     return goes;
   });
   std::erase_if(managers_, [&](const Manager &manager) {
@@ -353,6 +353,7 @@ void World::close() {
   }
   for (const Manager &manager : managers_) cai_manager_release(manager.handle);
   for (const Stream &stream : streams_) cai_stream_release(stream.handle);
+  for (const Stream &stream : ended_) cai_stream_release(stream.handle);
   MUST(cai_drain(1, nullptr, nullptr));
   flush();
   for (const auto &judge : judges_) {
