@@ -62,12 +62,17 @@ inline bool may_be_pending(const cai_array &array) noexcept {
   return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
 }
 
+// Whether the host may use the array's memory, or its mask's, too. The dict of a GPU's memory does
+// not say.
+inline bool may_be_of_host(const cai_array &array, const cai_owner *keeper) noexcept {
+  return is_import(keeper) || array.device_type != CAI_DEVICE_CUDA ||
+         (array.mask && array.mask->device_type != CAI_DEVICE_CUDA);
+}
+
 // Whether CPU streams may still have work on the array's memory.
 inline bool may_have_host_work(const cai_array &array) noexcept {
   const cai_owner *const keeper = host_keeper_of(array.owner);
-  // A dict does not say whether the host can use a GPU's memory, too.
-  const bool may_be_of_host = array.device_type != CAI_DEVICE_CUDA || is_import(keeper);
-  if (may_be_of_host && any_on_host()) return true;
+  if (any_on_host() && may_be_of_host(array, keeper)) return true;
   if (array.device_type == CAI_DEVICE_CPU && stores_by_itself(keeper)) return true;
   const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   return uses && uses->host.any();
@@ -119,7 +124,7 @@ inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) 
 // An array and its mask have one owner. If it is asked about the GPU, the answer holds for all
 // uses.
 inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
-  if (array.device_type == CAI_DEVICE_CPU && may_have_host_work(array)) return false;
+  if (may_have_host_work(array)) return false;
   return nothing_on_gpu_before(array, stream);
 }
 
@@ -140,6 +145,7 @@ inline bool is_in_order(const cai_array &array, const cai_owner *keeper,
                         std::uint64_t stream) noexcept {
   if (!is_on(array, stream) || !stores_here(keeper)) return false;
   if (is_import(keeper) && (is_asked(keeper) || any_imports())) return false;
+  if (any_on_host() && may_be_of_host(array, keeper)) return false;
   if (any_captured(array) || has_flag(keeper, CAI_OWNER_STREAMS_DIFFER)) return false;
   const std::uintptr_t word = word_of(keeper);
   if (is_word(word)) return told_in(word) == 0 || told_in(word) == stream;

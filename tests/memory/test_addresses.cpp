@@ -143,6 +143,44 @@ TEST_F(Addresses, WorkOfTheHostIsFoundByEither) {
   });
 }
 
+// Also by uses on the array's own stream, which need no order with a GPU.
+TEST_F(Addresses, WorkOfTheHostIsFoundOnTheOwnStream) {
+  for (const std::uint32_t kind : {CAI_KIND_PINNED, CAI_KIND_MAPPED, CAI_KIND_MANAGED_GLOBAL}) {
+    SCOPED_TRACE(cai_kind_name(kind));
+    const OwnStream own = make_stream(gpu0);
+    cai_request wanted = request(kind, size);
+    wanted.stream = own;
+    cai_memory *made = nullptr;
+    ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+    const OwnMemory memory(made);
+    const OwnArray array = array_of(memory, {size});
+    Array of_address(describe(memory).host, CAI_STREAM_NONE);
+    of_address.array.device_type = CAI_DEVICE_CPU;
+    of_address.array.device_id = 0;
+    of_address.array.shape = &size;
+    const Owned import(of_address.array);
+    import->owner->flags |= CAI_OWNER_IMPORTED;
+    unsigned char number = 7;
+    for (const bool by_use : {false, true}) {
+      Slow slow(true);
+      ASSERT_OK(cai_array_fill(import, &number, slow, error));
+      slow.let_go();
+      if (by_use) {
+        const cai_array *const arrays[] = {array};
+        cai_use use;
+        ASSERT_OK(cai_use_begin(&use, arrays, 1, array->stream, nullptr, error));
+        EXPECT_FALSE(slow.is_pending());
+        ASSERT_OK(cai_use_end(&use, error));
+      }
+      ASSERT_OK(cai_array_fill(array, &++number, own, error));
+      EXPECT_FALSE(slow.is_pending());
+      unsigned char byte = 0;
+      ASSERT_OK(cai_array_first(array, &byte, error));
+      EXPECT_EQ(byte, number);
+    }
+  }
+}
+
 TEST_F(Addresses, EitherIsValid) {
   for_both([](cai_memory *memory, unsigned char *host) {
     for (const std::uint64_t begin : {describe(memory).data, value(host)}) {

@@ -161,6 +161,7 @@ void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_
 void World::import(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from || !from->is_for_host() || !from->is_alive() || arrays_.size() >= most) return;
+  if (from->mask_count) return;
   Array made = *from;
   cai_array *view = nullptr;
   if (cai_array_slice(from->handle, nullptr, 0, &view, nullptr) != CAI_OK) return;
@@ -297,6 +298,10 @@ void World::array(const Step &step) {
       })) {
     return;
   }
+  add_array(from, made, start, count);
+}
+
+void World::add_array(const Shared &from, Array made, std::uint64_t start, std::uint64_t count) {
   made.memory = from->whole ? from->whole : from;
   ++made.memory->holders;
   made.bytes = from->bytes;
@@ -305,6 +310,34 @@ void World::array(const Step &step) {
   made.read_only = from->read_only;
   if (made.read_only != bool(made.handle->flags & CAI_FLAG_READONLY)) blame("a mark is lost");
   arrays_.push_back(made);
+}
+
+// Elements, and behind them a mask, of one for each of them or one for all.
+void World::masked(const Step &step) {
+  const Shared from = memory(step[1]);
+  if (!from || arrays_.size() >= most) return;
+  const std::uint64_t start = step[2] % 4, count = step[2] % 3 ? 16 : 1 + step[2] % 20;
+  Array made;
+  made.mask_count = step[3] % 4 ? count : 1;
+  made.mask_start = from->start + start + count;
+  const auto extent = static_cast<std::int64_t>(count);
+  const auto mask_extent = static_cast<std::int64_t>(made.mask_count);
+  cai_array like{}, mask{};
+  like.abi_major = mask.abi_major = CAI_ABI_MAJOR;
+  like.dtype = mask.dtype = byte_type;
+  like.ndim = mask.ndim = 1;
+  like.shape = &extent;
+  mask.shape = &mask_extent;
+  like.mask = &mask;
+  const bool fits = start + count + made.mask_count <= from->size;
+  cai_status expected = fits ? CAI_OK : CAI_ERR_BOUNDS;
+  if (!from->is_alive()) expected = CAI_ERR_STATE;
+  if (ask("masked", expected, [&](cai_error *error) {
+        return cai_memory_array_like(from->handle, start, &like, start + count, &made.handle,
+                                     error);
+      })) {
+    add_array(from, made, start, count);
+  }
 }
 
 // ---- Who holds it -------------------------------------------------------------------------------
@@ -397,10 +430,18 @@ void World::fill(const Step &step) {
 }
 
 void World::copy(const Step &step) {
-  Array *const from = array(step[1]), *const to = array(step[2]);
+  Array *const from = array(step[1]), *to = array(step[2]);
+  // Mostly between two that match.
+  for (unsigned i = 0; from && i < arrays_.size() && step[3] / 5 % 4; ++i) {
+    Array *const each = array(step[2] + i);
+    if (each && each->count == from->count && each->bytes != from->bytes) to = each;
+  }
   if (!from || !to || from->bytes == to->bytes) return;
   cai_status expected = CAI_OK;
-  if (to->read_only || from->count != to->count) expected = CAI_ERR_VALUE;
+  const bool fit =
+      from->count == to->count && (from->mask_count <= 1 ? to->mask_count >= from->mask_count
+                                                         : from->mask_count == to->mask_count);
+  if (to->read_only || !fit) expected = CAI_ERR_VALUE;
   if (!from->is_alive() || !to->is_alive()) expected = CAI_ERR_STATE;
   const bool by_host = from->is_for_host() && to->is_for_host();
   const bool by_cpu = by_host && ((from->is_of_host() && to->is_of_host()) || step[3] % 2);
@@ -412,18 +453,21 @@ void World::copy(const Step &step) {
     return cai_array_copy(from->handle, to->handle, on.handle, error);
   });
   finish_gpu(*from), finish_gpu(*to);
-  if (to->read_only || from->count != to->count || (!done && !fault_.has_struck())) return;
-  const auto end = to->bytes->begin() + static_cast<std::ptrdiff_t>(to->start);
-  if (done) {
-    std::copy_n(from->bytes->begin() + static_cast<std::ptrdiff_t>(from->start), to->count, end);
-  } else {
-    std::fill_n(end, to->count, unknown);
+  if (to->read_only || !fit || (!done && !fault_.has_struck())) return;
+  for (std::uint64_t i = 0; i < to->count; ++i) {
+    (*to->bytes)[to->start + i] = done ? (*from->bytes)[from->start + i] : unknown;
+  }
+  for (std::uint64_t i = 0; i < to->mask_count; ++i) {
+    const std::uint64_t at = from->mask_start + (from->mask_count > 1 ? i : 0);
+    const int valid = from->mask_count ? (*from->bytes)[at] : 1;
+    (*to->bytes)[to->mask_start + i] = done ? valid : unknown;
   }
 }
 
 void World::read(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from || from->count == 0) return;
+  if (from->mask_count) return;  // nobody reads what may be invalid
   const auto at = static_cast<std::int64_t>(step[2] % from->count);
   unsigned char byte = 0;
   if (!ask("item", from->is_alive() ? CAI_OK : CAI_ERR_STATE,
@@ -460,7 +504,9 @@ void World::enqueue(const Step &step) {
   Array *on = nullptr;
   for (unsigned i = 0; i < arrays_.size() && !on; ++i) {
     Array *const each = array(step[1] + i);
-    if (each && each->memory && each->is_alive() && each->is_for_host() && each->count) on = each;
+    if (each && each->memory && each->is_alive() && each->is_for_host() && each->count &&
+        !each->mask_count)
+      on = each;
   }
   if (!on) return;
   const bool sets = step[3] % 3 == 0;
@@ -493,7 +539,7 @@ void World::hand_out(const Step &step) {
       return cai_use_begin(&use, &from->handle, 1, 1, nullptr, error);
     });
   }
-  cai_status expected = from->read_only ? CAI_ERR_EXPORT : CAI_OK;
+  cai_status expected = from->read_only || from->mask_count ? CAI_ERR_EXPORT : CAI_OK;
   if (!from->is_alive()) expected = CAI_ERR_STATE;
   std::int64_t strides = 0;
   DLTensor tensor;
@@ -723,6 +769,7 @@ const World::Party World::parties[] = {
     {"array", &World::array, true},
     {"array", &World::array, true},
     {"array", &World::array, true},
+    {"masked", &World::masked, true},
     {"memory_of", &World::memory_of},
     {"drop", &World::drop, true},
     {"drop", &World::drop, true},

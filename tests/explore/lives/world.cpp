@@ -318,10 +318,51 @@ cai_status World::flush_all(cai_device gpu, cai_error *error) const {
   return status == CAI_ERR_CUDA && loses ? cai_status{CAI_OK} : status;
 }
 
+// The whole is what was written last, masks included.
+void World::check_bytes() {
+  for (const Shared &each : memories_) {
+    if (!each->is_alive() || each->size == 0) continue;
+    const auto extent = static_cast<std::int64_t>(each->size);
+    cai_array *all = nullptr;
+    MUST(cai_memory_array(each->handle, 0, &byte_type, 1, &extent, nullptr, &all, nullptr));
+    check_bytes(all, *each->bytes, each->start);
+    cai_array_release(all);
+  }
+  for (const Array &each : arrays_) {
+    if (each.is_barred() || !each.is_alive() || each.mask_count) continue;
+    check_bytes(each.handle, *each.bytes, each.start);
+  }
+}
+
+void World::check_bytes(const cai_array *array, const Bytes &bytes, std::uint64_t start) {
+  std::vector<unsigned char> found(static_cast<std::size_t>(array->shape[0]));
+  const std::int64_t stride = 1;
+  cai_array to{};
+  to.abi_major = CAI_ABI_MAJOR;
+  to.abi_minor = CAI_ABI_MINOR;
+  to.version = CAI_INTERFACE_VERSION;
+  to.device_type = CAI_DEVICE_CPU;
+  to.stream_kind = CAI_STREAM_NONE;
+  to.dtype = byte_type;
+  to.ndim = 1;
+  to.shape = array->shape;
+  to.strides = &stride;
+  to.data = reinterpret_cast<std::uintptr_t>(found.data());
+  must("compare", CAI_OK,
+       [&](cai_error *error) { return cai_array_copy(array, &to, nullptr, error); });
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const int expected = bytes[start + i];
+    if (expected == unknown || expected == found[i]) continue;
+    return blame("byte " + std::to_string(i) + " of " + std::to_string(found.size()) + " is " +
+                 std::to_string(found[i]) + ", not " + std::to_string(expected));
+  }
+}
+
 void World::close() {
   bystander_.reset();
   end_capture();
   fault_.forget();
+  check_bytes();
   while (!arrays_.empty()) end_array({});
   while (!memories_.empty()) release({});
   check();

@@ -114,6 +114,7 @@ struct Array {
   Shared memory;  // the root; empty: foreign memory
   std::shared_ptr<Bytes> bytes;
   std::uint64_t start = 0, count = 0;
+  std::uint64_t mask_start = 0, mask_count = 0;  // in the same bytes; 0: there is no mask
   bool read_only = false;
   Owner *owner = nullptr;  // for foreign memory
   bool is_import = false;  // from a consumer that knows only the address
@@ -198,6 +199,7 @@ class World {
   void release(const Step &step);
   void free(const Step &step);
   void array(const Step &step);
+  void masked(const Step &step);
   void memory_of(const Step &step);
   void drop(const Step &step);
   void fill(const Step &step);
@@ -224,6 +226,8 @@ class World {
   void check();
   void check_works();
   void check_counts(const Manager &manager);
+  void check_bytes();
+  void check_bytes(const cai_array *array, const Bytes &bytes, std::uint64_t start);
   void close();
   // As cai_pending_flush(); a losing manager's answer about deferred memory is no failure.
   cai_status flush_all(cai_device gpu, cai_error *error) const;
@@ -244,6 +248,7 @@ class World {
   void end_gpu(cai_device gpu);
   void count(const Memory &memory, int sign);
   void add(cai_memory *handle, Memory made);
+  void add_array(const Shared &from, Array made, std::uint64_t start, std::uint64_t count);
   Owner &new_owner(unsigned size, unsigned value);
   Owner &new_owner_on(cai_device gpu, unsigned size, unsigned value);
   // The host's memory is at `host`; 0: it is the GPU's, and `said` its stream, or 0.
