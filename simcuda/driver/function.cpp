@@ -45,10 +45,11 @@ int own_attribute(const KernelCode &code, int attribute) {
   const auto number = [](std::uint32_t value) { return static_cast<int>(value); };
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
+      if (!kernel) return most_threads;
       std::uint64_t stated = 1;
       const auto &sizes =
-          kernel && kernel->required_threads[0] ? kernel->required_threads : kernel->max_threads;
-      if (!kernel || !sizes[0]) return most_threads;
+          kernel->required_threads[0] ? kernel->required_threads : kernel->max_threads;
+      if (!sizes[0]) return most_threads;
       for (std::uint32_t size : sizes) stated *= std::max(size, 1u);
       return static_cast<int>(std::min<std::uint64_t>(stated, most_threads));
     }
