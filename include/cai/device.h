@@ -11,7 +11,8 @@
  *   that is no error until a call asks for one.
  * - A GPU is named by its ordinal, and used in its primary context. The first function that needs
  *   the context retains it, and libcai keeps it until cai_device_reset() with #CAI_RESET_CONTEXT or
- *   the end of the process. Only cai_device_set_current() and the guards change the calling
+ *   the end of the process; until then other code must not reset it, by cudaDeviceReset() or
+ *   cuDevicePrimaryCtxReset(). Only cai_device_set_current() and the guards change the calling
  *   thread's current context; all other functions leave it unchanged.
  * - Handles (`cai_stream *`, `cai_event *`) are reference-counted: a function that returns a handle
  *   gives the caller one reference, to be released with `_release`. Retain and release accept NULL,

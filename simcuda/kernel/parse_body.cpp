@@ -85,8 +85,6 @@ void Parser::parse_body() {
       text_.take();
       if (scope_ == outermost) break;
       scope_ = scopes_[scope_].parent;
-    } else if (word.is(";")) {
-      text_.take();
     } else if (word.kind == Word::Kind::dotted) {
       parse_directive_in_body();
     } else if (word.is("@")) {

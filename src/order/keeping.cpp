@@ -222,7 +222,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     order::Demand demand;
     bool any_told = false;
     for_all_uses([&](order::Uses &each) {
-      any_told = any_told || each.any_told_but(0);
+      any_told |= each.any_told_but(0);
       each.add_conflicts(write, -1, demand.conflicts);
     });
     const bool may_follow = stream != 0 && uses->any_captured();

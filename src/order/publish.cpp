@@ -242,8 +242,7 @@ void require_uncaptured_streams(const cai_array &array, std::uint64_t value) {
 // The stream that arrays of the owner come with, to judge by this one; 0: none that is known. A
 // view that another copy of libcai has published comes with a stream of its own.
 std::uint64_t first_stream_of(const cai_array &array) {
-  const bool is_strangers =
-      array.owner && keeper_of(array) != array.owner && !is_ours(root_of(array.owner));
+  const bool is_strangers = keeper_of(array) != array.owner && !is_ours(root_of(array.owner));
   return is_strangers ? 0 : stream_value(array);
 }
 

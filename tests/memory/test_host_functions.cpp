@@ -174,5 +174,31 @@ TEST_F(HostFunctions, EndProducersLater) {
   }
 }
 
+// An exporter's memory is freed on the stream that was said.
+TEST_F(HostFunctions, EndImportsLater) {
+  const OwnStream own = make_stream(gpu0), user = make_stream(gpu0);
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 256);
+  static int ended = 0;
+  const auto import_one = [&](bool has_mask_alone) {
+    Array said(describe(memory).data, CAI_STREAM_STREAM, cai_stream_value(own));
+    Array mask(describe(memory).data, CAI_STREAM_STREAM, cai_stream_value(own));
+    mask.shape[0] = 1;
+    if (has_mask_alone) {
+      said.empty().array.mask = &mask.array;
+      said.array.flags |= CAI_FLAG_MASKED;
+    }
+    cai_array *import = nullptr;
+    const auto end = [](void *times) { ++*static_cast<int *>(times); };
+    EXPECT_EQ(cai_array_own(&said.array, end, &ended, &import, nullptr), CAI_OK);
+    import->owner->flags |= CAI_OWNER_IMPORTED;
+    EXPECT_EQ(begin_use({import}, cai_stream_value(user)), CAI_OK);
+    EXPECT_EQ(end_use({import}, cai_stream_value(user)), CAI_OK);
+    return releases(OwnArray(import));
+  };
+  expect_ended_later([&] { return import_one(false); });
+  expect_ended_later([&] { return import_one(true); });
+  EXPECT_EQ(ended, 8);
+}
+
 }  // namespace
 }  // namespace test::host_functions_tests

@@ -453,5 +453,15 @@ TEST_F(Masks, OfNothing) {
   EXPECT_EQ(Masked::get(to.mask_in, 3), (Bytes{1, 0, 1}));
 }
 
+// There are no elements, whose copy would refuse the stream.
+TEST_F(Masks, OfAGpuAreNotFilledByTheCpu) {
+  const OwnStream stream = make_stream(cpu);
+  Masked from(gpu0, {0, 3}, nullptr, {}), to(gpu0, {0, 3}, "|b1", {3});
+  Masked::put(to.mask_in, {5, 5, 5});
+  EXPECT_FAILS(CAI_ERR_DEVICE, "a stream that fills a mask on gpu:0, got one of cpu",
+               cai_array_copy(&from.array, &to.array, stream, error));
+  EXPECT_EQ(Masked::get(to.mask_in, 3), (Bytes{5, 5, 5}));
+}
+
 }  // namespace
 }  // namespace test::mask_tests

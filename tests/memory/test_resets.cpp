@@ -379,6 +379,21 @@ TEST_F(ResetsOfContexts, EndTheOwnersOfWrappedStreams) {
   EXPECT_EQ(owner.ended, 1);
 }
 
+// The pools have ended by then.
+TEST_F(ResetsOfContexts, CanBeTriedAgain) {
+  const Manager manager = test::make("pool", gpu0);
+  cai_request wanted = request(CAI_KIND_DEFAULT, size);
+  wanted.manager = manager;
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+  const OwnMemory memory(made);
+  MUST(gpu().simcuda_fail("cuDevicePrimaryCtxReset", 1, 999));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuDevicePrimaryCtxReset",
+               cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
+  reset(0);
+  EXPECT_NE(describe(memory).flags & CAI_MEMORY_FREED, 0U);
+}
+
 // The thread of a CPU stream is still in a wait for the GPU, whose work is complete.
 TEST_F(ResetsOfContexts, WaitForThreadsThatWaitForTheGpu) {
   const OwnStream host = make_stream(cpu);

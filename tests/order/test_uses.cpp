@@ -96,6 +96,20 @@ TEST_F(Uses, OfAnEvent) {
   MUST(gpu().cuEventDestroy_v2(event));
 }
 
+// A view by another copy of libcai may be used on a stream of its own: it has to find this use.
+TEST_F(Uses, OnTheOwnStreamAreKeptIfViewsHaveOthers) {
+  for (const bool differ : {false, true}) {
+    const std::uint64_t own = value(stream());
+    const Owned array(memory(), CAI_STREAM_STREAM, own);
+    if (differ) array->owner->flags |= CAI_OWNER_STREAMS_DIFFER;
+    EXPECT_EQ(begin_use({array}, own), CAI_OK);
+    work(array, own, write);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(end_use({array}, own), CAI_OK);
+    EXPECT_EQ(calls("cuEventRecord"), differ ? 1U : 0U);
+  }
+}
+
 // Uses that the array's stream waits for need no other order. But a use among them that it was
 // never told of does, whichever came first.
 TEST_F(Uses, ThatTheStreamWaitsForAndNot) {

@@ -48,6 +48,8 @@ def test_refusals_name_line_and_instruction():
     refused("add.f17 %f0, %f1, %f2;", "add.f17")
     refused("add.rq.f32 %f0, %f1, %f2;", ".rq")
     refused("add.s32 %r0, %r1;", "3 operands")
+    refused("barrier.cta.red.popc.u32 %r0, 1;", "3 to 4 operands")
+    refused("; ret;", "';'")
     refused("add.s32 %r0, %r1, %q1;", "%q1", "64 bits")
     refused("add.s32 %r0, %r1, %nothing;", "%nothing")
     refused("mov.u32 %r0, %r1.x;", "'%r1' has no such component")
