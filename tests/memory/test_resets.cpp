@@ -379,19 +379,25 @@ TEST_F(ResetsOfContexts, EndTheOwnersOfWrappedStreams) {
   EXPECT_EQ(owner.ended, 1);
 }
 
-// The pools have ended by then.
+// Whatever has failed the first time: by then pools may have ended, and the context have gone.
 TEST_F(ResetsOfContexts, CanBeTriedAgain) {
-  const Manager manager = test::make("pool", gpu0);
-  cai_request wanted = request(CAI_KIND_DEFAULT, size);
-  wanted.manager = manager;
-  cai_memory *made = nullptr;
-  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
-  const OwnMemory memory(made);
-  MUST(gpu().simcuda_fail("cuDevicePrimaryCtxReset", 1, 999));
-  EXPECT_FAILS(CAI_ERR_CUDA, "cuDevicePrimaryCtxReset",
-               cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
-  reset(0);
-  EXPECT_NE(describe(memory).flags & CAI_MEMORY_FREED, 0U);
+  int failures = 0;
+  for (const char *const function : {"cuCtxSynchronize", "cuDevicePrimaryCtxReset"}) {
+    for (unsigned nth = 1; nth <= 4; ++nth) {
+      const Manager manager = test::make("pool", gpu0);
+      cai_request wanted = request(CAI_KIND_DEFAULT, size);
+      wanted.manager = manager;
+      cai_memory *made = nullptr;
+      ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+      const OwnMemory memory(made);
+      MUST(gpu().simcuda_fail(function, nth, 999));
+      failures += cai_device_reset(gpu0, CAI_RESET_CONTEXT, nullptr) == CAI_ERR_CUDA;
+      MUST(gpu().simcuda_fail(function, 0, 0));
+      reset(0);
+      EXPECT_NE(describe(memory).flags & CAI_MEMORY_FREED, 0U);
+    }
+  }
+  EXPECT_GE(failures, 3);
 }
 
 // The thread of a CPU stream is still in a wait for the GPU, whose work is complete.
