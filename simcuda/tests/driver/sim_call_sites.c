@@ -79,12 +79,12 @@ int main(void) {
   must_say("called at /");
   MUST(unlink(file));
   MUST(rmdir(folder));
-  // Without the program, or with no path to look for it.
+  // Without the program; and with no path, where the system has it, perhaps, and this program lines.
   setenv("PATH", "/nowhere", 1);
   run_apart(report);
   must_say("sim_call_sites+0x");
   unsetenv("PATH");
   run_apart(report);
-  must_say("sim_call_sites+0x");
+  must_say("sim_call_sites");
   return 0;
 }
