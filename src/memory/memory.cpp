@@ -137,6 +137,11 @@ void tell_rooms_below() noexcept {
                                    std::memory_order_release);
 }
 
+// Imports of pinned memory have the host's address, which may not be that for kernels.
+bool has_two_addresses(const cai_memory_info &facts) noexcept {
+  return facts.host != 0 && facts.host != facts.data;
+}
+
 // Whether `memory` ends with its context and cannot be found by an address.
 bool may_die_unaddressed(const cai_memory &memory) noexcept {
   return memory.epoch != 0 && !memory.entered;
@@ -152,8 +157,10 @@ void forget_dead() noexcept {
 
 void enter(cai_memory &memory) {
   forget_dead();
-  enter(memory.facts.data, memory.facts.size, &memory);
-  memory.entered = true;
+  const cai_memory_info &facts = memory.facts;
+  enter(facts.data, facts.size, &memory);
+  memory.entered = true;  // from here on a failure takes it out
+  if (has_two_addresses(facts)) enter(facts.host, facts.size, &memory);
 }
 
 void enter_if_it_may_die(cai_memory &memory) noexcept {
@@ -161,7 +168,9 @@ void enter_if_it_may_die(cai_memory &memory) noexcept {
 }
 
 void take_out_of_registry(cai_memory &memory) noexcept {
-  if (memory.entered) take_out(memory.facts.data, memory.facts.size, &memory);
+  const cai_memory_info &facts = memory.facts;
+  if (memory.entered) take_out(facts.data, facts.size, &memory);
+  if (memory.entered && has_two_addresses(facts)) take_out(facts.host, facts.size, &memory);
   if (may_die_unaddressed(memory)) take_out_unaddressed(memory);
 }
 

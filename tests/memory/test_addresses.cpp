@@ -143,6 +143,22 @@ TEST_F(Addresses, WorkOfTheHostIsFoundByEither) {
   });
 }
 
+TEST_F(Addresses, MemoryIsFoundByEither) {
+  const OwnMemory memory = combined();
+  const cai_memory_info info = describe(memory);
+  for (const Address begin : {info.data, info.host}) {
+    cai_memory *out = nullptr;
+    std::uint64_t offset = 0;
+    ASSERT_OK(cai_memory_find(begin + 5, &out, &offset, error));
+    const OwnMemory found(out);
+    EXPECT_EQ(found.get(), memory.get());
+    EXPECT_EQ(offset, 5U);
+  }
+  cai_memory *out = nullptr;
+  ASSERT_OK(cai_memory_free(memory, error));
+  EXPECT_EQ(cai_memory_find(info.host, &out, nullptr, nullptr), CAI_ERR_DEVICE);
+}
+
 // Also by uses on the array's own stream, which need no order with a GPU.
 TEST_F(Addresses, WorkOfTheHostIsFoundOnTheOwnStream) {
   for (const std::uint32_t kind : {CAI_KIND_PINNED, CAI_KIND_MAPPED, CAI_KIND_MANAGED_GLOBAL}) {

@@ -10,6 +10,7 @@
 #include "allocations.h"
 #include "managers.hpp"
 #include "memories.hpp"
+#include "owned.hpp"
 #include "slow.hpp"
 
 namespace test::resets_tests {
@@ -330,6 +331,29 @@ TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnWhatTheyEnd) {
   }
 }
 
+// As NumPy has it: by the host's address, which is not that for kernels.
+TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnImports) {
+  cai_request wanted = request(CAI_KIND_PINNED, size);
+  wanted.flags = CAI_HOST_WRITE_COMBINED;
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+  const OwnMemory memory(made);
+  Array of_address(describe(memory).host, CAI_STREAM_NONE);
+  of_address.array.device_type = CAI_DEVICE_CPU;
+  of_address.array.device_id = 0;
+  Slow slow(true);
+  {
+    const Owned import(of_address.array);
+    import->owner->flags |= CAI_OWNER_IMPORTED;
+    const unsigned char seven = 7;
+    ASSERT_OK(cai_array_fill(import, &seven, slow, error));
+    slow.let_go();
+    reset(0);
+    EXPECT_FALSE(slow.is_pending());
+    ASSERT_OK(cai_stream_synchronize(slow, error));
+  }
+}
+
 // A pool belongs to the device, and outlives the context.
 TEST_F(ResetsOfContexts, LeaveNothingInPools) {
   std::uint64_t free = 0, before = 0;
@@ -418,7 +442,7 @@ TEST_F(ResetsOfContexts, WaitForThreadsThatWaitForTheGpu) {
 // Work on a CPU stream resets a GPU on whose memory it works itself: it cannot wait for its own
 // end.
 TEST_F(ResetsOfContexts, ComeFromWorkOnACpuStream) {
-  const OwnStream stream = make_stream(cpu);
+  Slow slow(true);
   OwnMemory memory = allocate(gpu0, CAI_KIND_MANAGED_GLOBAL, size);
   cai_status status = CAI_ERR_STATE;
   const auto work = [](void *context, cai_error *error) {
@@ -426,9 +450,10 @@ TEST_F(ResetsOfContexts, ComeFromWorkOnACpuStream) {
     return cai_status{CAI_OK};
   };
   MUST(gpu().cuDevicePrimaryCtxRelease_v2(0));
-  ASSERT_OK(cai_stream_enqueue(stream, work, nullptr, &status, error));
-  ASSERT_OK(cai_memory_record(memory, stream, error));
-  ASSERT_OK(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_enqueue(slow, work, nullptr, &status, error));
+  ASSERT_OK(cai_memory_record(memory, slow, error));
+  slow.let_go();
+  ASSERT_OK(cai_stream_synchronize(slow, error));
   MUST(gpu().cuDevicePrimaryCtxRetain(&primary[0], 0));
   EXPECT_EQ(status, CAI_OK);
   EXPECT_NE(describe(memory).flags & CAI_MEMORY_FREED, 0U);

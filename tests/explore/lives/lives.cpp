@@ -52,11 +52,43 @@ void run(const Program &program) {
   wide::cu().simcuda_forget();
 }
 
+// A step by a party, whose number at `at` leaves this rest; or else any.
+struct Wanted {
+  const char *party;
+  std::size_t at = 0;
+  unsigned modulus = 1, rest = 0;
+};
+
+// Half of the programs begin with these, drawn in part, so that rare things meet.
+const std::vector<Wanted> themes[] = {
+    // A GPU's pinned memory on a stream, and the host's array of it.
+    {{"allocate", 1, 6, 1}, {"array"}, {"import"}},
+    {{"pin", 1, 2, 1}, {"array"}, {"import"}},
+    // Two GPUs.
+    {{"allocate", 1, 6, 1}, {"allocate", 1, 6, 4}, {"array", 1, 4, 0}, {"array", 1, 4, 2}},
+    // Masks, on the same or on different devices.
+    {{"allocate"}, {"allocate"}, {"masked", 1, 4, 0}, {"masked", 1, 4, 2}},
+    // Strangers' memory.
+    {{"own_on_gpu"}, {"own"}, {"memory_of"}, {"array"}},
+};
+const char *const users[] = {"fill", "copy", "read", "compare", "delay", "enqueue", "import"};
+
 Program draw(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Program program{seed, std::vector<Step>(6 + random() % 30)};
   for (Step &step : program.steps) {
     for (unsigned &number : step) number = static_cast<unsigned>(random() % 1000);
+  }
+  if (seed % 2) return program;
+  const std::vector<Wanted> &theme = themes[random() % std::size(themes)];
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    Step &step = program.steps[i];
+    if (i < theme.size()) {
+      step[0] = World::party(theme[i].party);
+      step[theme[i].at] += theme[i].rest - step[theme[i].at] % theme[i].modulus;
+    } else if (random() % 2) {
+      step[0] = World::party(users[random() % std::size(users)]);
+    }
   }
   return program;
 }

@@ -417,7 +417,7 @@ void World::fill(const Step &step) {
   cai_status expected = to->read_only ? CAI_ERR_VALUE : CAI_OK;
   if (!to->is_alive()) expected = CAI_ERR_STATE;
   Stream on{};
-  if (step[3] % 5) on = stream_or_dead(by_cpu ? cpu : to->gpu(), step[4]);
+  if (step[3] % 5) on = stream_for(*to, by_cpu ? cpu : to->gpu(), step[4]);
   if (on.is_dead && expected == CAI_OK && to->count) expected = CAI_ERR_STATE;
   const bool done = ask("fill", expected, [&](cai_error *error) {
     return cai_array_fill(to->handle, &value, on.handle, error);
@@ -433,8 +433,8 @@ void World::copy(const Step &step) {
   Array *const from = array(step[1]), *to = array(step[2]);
   // Mostly between two that match.
   for (unsigned i = 0; from && i < arrays_.size() && step[3] / 5 % 4; ++i) {
-    Array *const each = array(step[2] + i);
-    if (each && each->count == from->count && each->bytes != from->bytes) to = each;
+    Array &each = arrays_[(step[2] + i) % arrays_.size()];
+    if (!each.is_barred() && each.count == from->count && each.bytes != from->bytes) to = &each;
   }
   if (!from || !to || from->bytes == to->bytes) return;
   cai_status expected = CAI_OK;
@@ -447,7 +447,7 @@ void World::copy(const Step &step) {
   const bool by_cpu = by_host && ((from->is_of_host() && to->is_of_host()) || step[3] % 2);
   const Array *const of_gpu = to->is_of_host() || (!from->is_of_host() && step[4] % 2) ? from : to;
   Stream on{};
-  if (step[3] % 5) on = stream_or_dead(by_cpu ? cpu : of_gpu->gpu(), step[4]);
+  if (step[3] % 5) on = stream_for(*of_gpu, by_cpu ? cpu : of_gpu->gpu(), step[4]);
   if (on.is_dead && expected == CAI_OK && to->count) expected = CAI_ERR_STATE;
   const bool done = ask("copy", expected, [&](cai_error *error) {
     return cai_array_copy(from->handle, to->handle, on.handle, error);
@@ -503,10 +503,10 @@ void Work::end(void *self) {
 void World::enqueue(const Step &step) {
   Array *on = nullptr;
   for (unsigned i = 0; i < arrays_.size() && !on; ++i) {
-    Array *const each = array(step[1] + i);
-    if (each && each->memory && each->is_alive() && each->is_for_host() && each->count &&
-        !each->mask_count)
-      on = each;
+    Array &each = arrays_[(step[1] + i) % arrays_.size()];
+    if (!each.is_barred() && each.memory && each.is_alive() && each.is_for_host() && each.count &&
+        !each.mask_count)
+      on = &each;
   }
   if (!on) return;
   const bool sets = step[3] % 3 == 0;
@@ -527,6 +527,21 @@ void World::enqueue(const Step &step) {
   if (sets) std::fill_n(begin, on->count, value);
   must("record", CAI_OK,
        [&](cai_error *error) { return cai_memory_record(on->memory->handle, stream, error); });
+}
+
+// What comes later on a stream of the CPU is pending for a while.
+void World::delay(const Step &step) {
+  const cai_work_fn sleep = [](void *, cai_error *) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    return cai_status{CAI_OK};
+  };
+  must("delay", CAI_OK, [&](cai_error *error) {
+    return cai_stream_enqueue(stream(cpu, step[1]), sleep, nullptr, nullptr, error);
+  });
+}
+
+void World::compare(const Step &) {
+  check_bytes();
 }
 
 // To code that does not know the memory, and so cannot know that it was freed.
@@ -758,6 +773,7 @@ const World::Party World::parties[] = {
     {"own_on_gpu", &World::own_on_gpu},
     {"lose", &World::lose, false, true},
     {"import", &World::import, true},
+    {"import", &World::import, true},
     {"view", &World::view, true},
     {"retain", &World::retain, true},
     {"release", &World::release, true},
@@ -785,6 +801,9 @@ const World::Party World::parties[] = {
     {"read", &World::read},
     {"enqueue", &World::enqueue},
     {"enqueue", &World::enqueue},
+    {"delay", &World::delay, true},
+    {"delay", &World::delay, true},
+    {"compare", &World::compare},
     {"hand_out", &World::hand_out, true},
     {"await", &World::await},
     {"record", &World::record},
@@ -806,6 +825,14 @@ const World::Party World::parties[] = {
     {"capture", &World::capture, true},
     {"capture", &World::capture, true},
 };
+
+unsigned World::party(const char *name) {
+  const auto *const found =
+      std::find_if(std::begin(parties), std::end(parties),
+                   [&](const Party &each) { return std::strcmp(each.name, name) == 0; });
+  MUST_HOLD(found != std::end(parties));
+  return static_cast<unsigned>(found - parties);
+}
 
 void World::run(const Program &program) {
   for (const Step &step : program.steps) {

@@ -178,6 +178,9 @@ class World {
   explicit World(unsigned count_of_gpus);
   void run(const Program &program);
 
+  // The first number of a step by the party of this name.
+  static unsigned party(const char *name);
+
  private:
   struct Party {
     const char *name;
@@ -206,6 +209,8 @@ class World {
   void copy(const Step &step);
   void read(const Step &step);
   void enqueue(const Step &step);
+  void delay(const Step &step);
+  void compare(const Step &step);
   void hand_out(const Step &step);
   void await(const Step &step);
   void set_stream(const Step &step);
@@ -283,13 +288,26 @@ class World {
     return status == CAI_OK;
   }
 
+  // Half of all steps are about what the one before was about.
+  template <class Of, class BytesOf>
+  Of *choose(std::vector<Of> &all, unsigned which, BytesOf bytes_of) {
+    if (all.empty()) return nullptr;
+    Of *found = &all[which / 2 % all.size()];
+    for (std::size_t i = 0; which % 2 && i < all.size() && bytes_of(*found) != last_; ++i) {
+      found = &all[(which / 2 + i) % all.size()];
+    }
+    last_ = bytes_of(*found);
+    return found;
+  }
   Shared memory(unsigned which) {
-    return memories_.empty() ? nullptr : memories_[which % memories_.size()];
+    const Shared *const found =
+        choose(memories_, which, [](const Shared &each) { return each->bytes; });
+    return found ? *found : nullptr;
   }
   // A consumer that imports memory is not told when it is freed, nor is libcai when a context is
   // destroyed with memory of others. Neither is used any more.
   Array *array(unsigned which) {
-    Array *const found = arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
+    Array *const found = choose(arrays_, which, [](const Array &each) { return each.bytes; });
     return found && found->is_barred() ? nullptr : found;
   }
   const Manager *installed(cai_device gpu) const {
@@ -312,6 +330,14 @@ class World {
     }
     return {stream(device, which), device, 0};
   }
+  // Half of them are the stream that the array came with.
+  Stream stream_for(const Array &array, cai_device device, unsigned which) const {
+    for (const Stream &each : streams_) {
+      const bool is_own = cai_stream_value(each.handle) == array.handle->stream;
+      if (which / 64 % 2 && is_own && are_same(each.device, device)) return each;
+    }
+    return stream_or_dead(device, which);
+  }
   cai_device gpu(unsigned which) const { return gpus[which % count_of_gpus_]; }
   cai_device device(unsigned which) const { return which % 3 ? gpu(which / 3) : cpu; }
 
@@ -321,6 +347,7 @@ class World {
   static void hear(void *, const cai_error *error);
 
   std::vector<Shared> memories_;
+  std::shared_ptr<Bytes> last_;  // that a step was about
   std::vector<Array> arrays_;
   std::vector<Stream> streams_;
   std::vector<Stream> ended_;  // by a reset
