@@ -612,11 +612,11 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error);
 cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, cai_error *error);
 
 /** Finds the memory around an address, for kernels or for the host, if cai_memory_alloc() of this
- * copy of libcai allocated it. It never finds views, memory that was pinned, wrapped or opened (other code may
- * know it under another handle), or memory that a manager allocated inside of its own functions;
- * none of these hides the memory that it is part of. If a manager returns parts of memory that it
- * had allocated before by cai_memory_alloc(), either may be found. Of two with the same address and
- * size, the later is found, and the earlier never again.
+ * copy of libcai allocated it. It never finds views, memory that was pinned, wrapped or opened
+ * (other code may know it under another handle), or memory that a manager allocated inside of its
+ * own functions; none of these hides the memory that it is part of. If a manager returns parts of
+ * memory that it had allocated before by cai_memory_alloc(), either may be found. Of two with the
+ * same address and size, the later is found, and the earlier never again.
  *
  * @param out     the memory, with a new reference
  * @param offset  may be NULL; receives the bytes from its beginning to the address

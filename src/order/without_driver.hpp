@@ -62,11 +62,9 @@ inline bool may_be_pending(const cai_array &array) noexcept {
   return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
 }
 
-// Whether the host may use the array's memory, or its mask's, too. The dict of a GPU's memory does
-// not say.
+// Whether the host may use the array's memory, too: the dict of a GPU's memory does not say.
 inline bool may_be_of_host(const cai_array &array, const cai_owner *keeper) noexcept {
-  return is_import(keeper) || array.device_type != CAI_DEVICE_CUDA ||
-         (array.mask && array.mask->device_type != CAI_DEVICE_CUDA);
+  return array.device_type != CAI_DEVICE_CUDA || is_import(keeper);
 }
 
 // Whether CPU streams may still have work on the array's memory.
