@@ -123,7 +123,8 @@ cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *
 /** Returns the address by which the host uses an array. Pinned memory may have two addresses:
  * `data` is the device's, as kernels use it; tensors, columns and libcai's own host work use the
  * host's. For memory that libcai did not allocate, libcai asks the driver, if there is one, in the
- * current context; it makes no context for that. It does not wait for pending work.
+ * current context; it makes no context for that. So it does for an array that says CUDA, as a dict
+ * of pinned or managed memory does. It does not wait for pending work.
  *
  * @param out  receives the address of the first element; 0 if there are no elements
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;

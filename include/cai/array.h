@@ -337,9 +337,10 @@ typedef struct cai_array {
                                      version above 3 is valid, since the flags and kinds guard what
                                      is unknown */
   const struct cai_array *mask; /**< "mask", which has no mask itself; its owner is this array's, or
-                                     NULL. NULL if all elements are valid. Of kind b, i, u, f, c or
-                                     t. As in C, a value other than 0 is true, NaN too; a complex
-                                     number is true if one of its parts is */
+                                     NULL, and its device_type is this array's. NULL if all
+                                     elements are valid. Of kind b, i, u, f, c or t. As in C, a
+                                     value other than 0 is true, NaN too; a complex number is true
+                                     if one of its parts is */
   const cai_field *descr;       /**< "descr": NULL if it adds nothing to typestr. Allowed for a
                                      dtype of any kind but 't': the parts of a complex number, or
                                      the fields packed in an integer. Its sizes add up to the item

@@ -105,8 +105,8 @@ struct ArrowDeviceArray {
  * @param schema  the type: a format of c C s S i I l L e f g. Not changed; still the caller's
  * @param column  on success its array.release is NULL, Arrow's mark of a moved column; on failure
  *                it is unchanged, and the caller's
- * @param out     the owned array; the caller owns one reference. A bitmap becomes its mask, unless
- *                null_count is 0
+ * @param out     the owned array, read-only as columns are; the caller owns one reference. A bitmap
+ *                becomes its mask, unless null_count is 0
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for another format, children, a dictionary, and a bitmap
  *         that begins within a byte (offset no multiple of 8; entry mask); #CAI_ERR_DEVICE for a
  *         device that is neither CPU nor CUDA; #CAI_ERR_VALUE, with the entry; #CAI_ERR_MEMORY;

@@ -335,7 +335,7 @@ cai_memory *claim_for_work_at(std::uint64_t address) noexcept {
   std::uint64_t offset = 0;
   const HeldMemory found(look_up(address, &offset));
   cai_memory *const memory = found.get();
-  if (!memory || memory->epoch == 0) return nullptr;
+  if (!memory) return nullptr;
   return guard(nullptr, [&] { claim_for_work(*memory); }) == CAI_OK ? memory : nullptr;
 }
 

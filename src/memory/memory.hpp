@@ -172,7 +172,7 @@ void end_claim(cai_memory &memory) noexcept;
 // The same for work that is queued: before it resets the GPU, a reset waits until that has ended.
 void claim_for_work(cai_memory &memory);
 void end_claim_of_work(cai_memory &memory) noexcept;
-// The same for memory at an address, if there is any that ends with a context; else returns null.
+// The same for memory that cai_memory_find() finds at an address; null if there is none.
 cai_memory *claim_for_work_at(std::uint64_t address) noexcept;
 // Adds a claim until the stream has completed the work that is queued there now.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);

@@ -9,6 +9,7 @@
 #include "core/layout.hpp"
 #include "order/above.hpp"
 #include "order/owned.hpp"
+#include "order/pinned.hpp"
 
 namespace cai::order {
 namespace {
@@ -27,6 +28,7 @@ struct Bytes {
     if (empty()) return other;
     return {std::min(begin, other.begin), std::max(end, other.end)};
   }
+  Bytes moved(std::uint64_t by) const noexcept { return {begin + by, end + by}; }
   // The bytes between two ranges.
   std::uint64_t gap(const Bytes &other) const noexcept {
     if (empty() || overlaps(other)) return 0;
@@ -41,15 +43,15 @@ Bytes bytes_of(const cai_array &array) noexcept {
           array.data + static_cast<std::uint64_t>(extent.hi)};
 }
 
+// The same at the device's address: an import of pinned memory may have the host's.
+Bytes gpu_bytes_of(const cai_array &array) noexcept {
+  return bytes_of(array).moved(address_of_gpu_work(array) - array.data);
+}
+
 // The same at the host's address. Pinned memory may have another one on the device, and an import
 // on the host has the host's.
 Bytes host_bytes_of(const cai_array &array) noexcept {
-  const Bytes bytes = bytes_of(array);
-  const auto find = above.find_pinned.load(std::memory_order_acquire);
-  const std::optional<Pinned> pinned = find ? find(array) : std::nullopt;
-  if (!pinned || bytes.begin - pinned->device >= pinned->size) return bytes;
-  const std::uint64_t ahead = pinned->host - pinned->device;
-  return {bytes.begin + ahead, bytes.end + ahead};
+  return bytes_of(array).moved(address_of_host_work(array) - array.data);
 }
 
 // An array and its mask are two memories, which may lie far apart.
@@ -124,7 +126,8 @@ void list(Uses &uses, const cai_owner *keeper, const Bytes &bytes, const Bytes &
 }
 
 void list(Uses &uses, const cai_owner *keeper, const cai_array &array, bool is_import) {
-  list(uses, keeper, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import);
+  const Bytes of_mask = array.mask ? gpu_bytes_of(mask_of(array)) : Bytes{};
+  list(uses, keeper, gpu_bytes_of(array), of_mask, is_import);
 }
 
 void set_flag(const Uses &uses, bool Listed::*flag) noexcept {
@@ -182,7 +185,8 @@ void list_captured(Uses &uses, const cai_array &array) {
 
 void list_on_host(Uses &uses, const cai_array &array) {
   const cai_owner *const keeper = host_keeper_of(array.owner);
-  list(uses, keeper, host_bytes_of(array), {}, is_import(keeper));
+  const Bytes of_mask = array.mask ? host_bytes_of(mask_of(array)) : Bytes{};
+  list(uses, keeper, host_bytes_of(array), of_mask, is_import(keeper));
   set_flag(uses, &Listed::on_host);
 }
 
@@ -253,7 +257,7 @@ void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &us
   const bool of_host = kept == Kept::on_host;
   const cai_owner *const keeper = of_host ? host_keeper_of(array.owner) : keeper_of(array);
   const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
-  const Bytes bytes = of_host ? host_bytes_of(array) : bytes_of(array);
+  const Bytes bytes = of_host ? host_bytes_of(array) : gpu_bytes_of(array);
   const auto visit_those = [&](const std::vector<Listed> &there, bool Listed::*flag) {
     for (const Listed &other : there) {
       const bool is_wanted = !flag || other.*flag;

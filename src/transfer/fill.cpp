@@ -9,6 +9,7 @@
 #include "device/current.hpp"
 #include "exchange/host_address.hpp"
 #include "memory/memory.hpp"
+#include "order/pinned.hpp"
 #include "order/waiting.hpp"
 #include "transfer/device_work.hpp"
 #include "transfer/host_work.hpp"
@@ -49,7 +50,7 @@ std::unique_ptr<HostWork> fill_by_host(const cai_array &array, const void *value
 
 cai_array as_gpu_finds(const cai_array &array) {
   cai_array found = array;
-  found.data = exchange::device_address(array);
+  found.data = order::device_address(array);
   return found;
 }
 

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/layout.hpp"
 #include "core/overlap.hpp"
 #include "device/cpu_stream.hpp"
+#include "device/primary.hpp"
+#include "driver/pointer.hpp"
 #include "memory/memory.hpp"
 #include "order/open_use.hpp"
 #include "order/producers.hpp"
@@ -49,21 +52,47 @@ bool serves(const cai_stream &stream, const cai_array &array, cai_device its_dev
 }
 
 HostWork::~HostWork() {
-  for (int i = 0; i < count_; ++i) {
-    if (held_[i].memory) memory::end_claim_of_work(*held_[i].memory);
-    held_[i].owner->release(held_[i].owner);
+  for (int i = 0; i < memory_count_; ++i) {
+    const auto [memory, gpu] = memories_[i];
+    memory ? memory::end_claim_of_work(*memory) : device::end_host_work(gpu);
   }
+  for (int i = 0; i < owner_count_; ++i) owners_[i]->release(owners_[i]);
 }
 
 void HostWork::hold(const cai_array &array) {
-  cai_memory *memory = memory::memory_under(array);
-  if (memory) {
+  if (cai_memory *const memory = memory::memory_under(array)) {
     memory::claim_for_work(memory::require_live(memory));
+    memories_[memory_count_++] = {memory, -1};
   } else {
-    memory = memory::claim_for_work_at(array.data);  // an import is of the memory at its address
+    hold_memory_at(array);
   }
+  if (array.mask) hold_memory_at(*array.mask);
   cai_array_retain(&array);
-  held_[count_++] = {array.owner, memory};
+  owners_[owner_count_++] = array.owner;
+}
+
+namespace {
+
+// The GPU whose context the host's memory ends with, by what the driver says; -1: none.
+int32_t gpu_that_has_pinned(const cai_array &array) noexcept {
+  if (is_of_host(array) && !driver::is_loaded()) return -1;
+  driver::Pointer found;
+  const cai_status status =
+      guard(nullptr, [&] { found = driver::ask_without_context(driver::get(), array.data); });
+  return status == CAI_OK && found.known() ? found.ordinal : -1;
+}
+
+}  // namespace
+
+// An import is of the memory at its address, and so is a mask.
+void HostWork::hold_memory_at(const cai_array &part) {
+  if (has_no_elements(part)) return;
+  if (cai_memory *const memory = memory::claim_for_work_at(part.data)) {
+    memories_[memory_count_++] = {memory, -1};
+  } else if (const int32_t gpu = gpu_that_has_pinned(part); gpu >= 0) {
+    device::begin_host_work(gpu);
+    memories_[memory_count_++] = {nullptr, gpu};
+  }
 }
 
 namespace {

@@ -52,12 +52,15 @@ class HostWork {
   void hold(const cai_array &array);
 
  private:
-  struct HeldOwner {
-    cai_owner *owner;
-    cai_memory *memory;  // of libcai's, with a claim; null: other memory
+  struct HeldMemory {
+    cai_memory *memory;  // of libcai's, with a claim; null: other memory, which the GPU has pinned
+    int32_t gpu;
   };
-  HeldOwner held_[most_used] = {};
-  int count_ = 0;
+  void hold_memory_at(const cai_array &part);
+
+  cai_owner *owners_[most_used] = {};
+  HeldMemory memories_[2 * most_used] = {};  // those of masks, too
+  int owner_count_ = 0, memory_count_ = 0;
 };
 
 // Does the work in the order of a CPU stream, after what is pending on the arrays; their owners

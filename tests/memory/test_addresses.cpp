@@ -159,6 +159,69 @@ TEST_F(Addresses, MemoryIsFoundByEither) {
   EXPECT_EQ(cai_memory_find(info.host, &out, nullptr, nullptr), CAI_ERR_DEVICE);
 }
 
+// What others have pinned has two addresses as well, by which arrays, imports and tensors know it.
+TEST_F(Addresses, WorkIsFoundByEitherOfMemoryOfOthers) {
+  const auto pin = driver_function<int (*)(void **, std::size_t, unsigned)>("cuMemHostAlloc");
+  const auto device_of =
+      driver_function<int (*)(Address *, void *, unsigned)>("cuMemHostGetDevicePointer_v2");
+  const auto unpin = driver_function<int (*)(void *)>("cuMemFreeHost");
+  const With with(primary[0]);
+  void *bytes = nullptr;
+  Address device = 0;
+  MUST(pin(&bytes, size, 4));  // write-combined
+  MUST(device_of(&device, bytes, 0));
+  ASSERT_NE(device, value(bytes)) << "the test is of no use";
+  struct Way {
+    Address data;
+    std::int32_t type;
+    bool is_import;
+  };
+  const Way ways[] = {
+      {device, CAI_DEVICE_CUDA_HOST, true}, {device, CAI_DEVICE_CUDA_HOST, false},
+      {device, CAI_DEVICE_CUDA, true},      {value(bytes), CAI_DEVICE_CUDA_HOST, true},
+      {value(bytes), CAI_DEVICE_CPU, true}, {value(bytes), CAI_DEVICE_CPU, false}};
+  const auto make = [&](const Way &way) {
+    Array said(way.data, CAI_STREAM_NONE);
+    said.array.device_type = way.type;
+    said.array.device_id = 0;
+    auto made = std::make_unique<Owned>(said.array);
+    if (way.is_import) (*made)->owner->flags |= CAI_OWNER_IMPORTED;
+    return made;
+  };
+  unsigned char number = 0;
+  for (const Way &first : ways) {
+    for (const Way &second : ways) {
+      SCOPED_TRACE(testing::Message() << &first - ways << " and " << &second - ways);
+      const auto from = make(first), to = make(second);
+      if (first.type != CAI_DEVICE_CUDA) {
+        Slow slow(true);
+        ASSERT_OK(cai_array_fill(*from, &++number, slow, error));
+        slow.let_go();
+        ASSERT_OK(cai_array_sync_host(*to, error));
+        EXPECT_EQ(static_cast<unsigned char *>(bytes)[size - 1], number);
+      }
+      if (!first.is_import || !second.is_import) continue;
+      if (first.type == CAI_DEVICE_CPU || second.type == CAI_DEVICE_CPU) continue;
+      const OwnStream one = make_stream(gpu0), other = make_stream(gpu0);
+      ASSERT_OK(cai_array_fill(*from, &++number, one, error));
+      ASSERT_OK(cai_array_fill(*to, &++number, other, error));
+      MUST(gpu().cuCtxSynchronize());
+      EXPECT_EQ(static_cast<unsigned char *>(bytes)[size - 1], number);
+    }
+  }
+  MUST(unpin(bytes));
+}
+
+// A dict of pinned memory says CUDA.
+TEST_F(Addresses, TheDriverKnowsWhatTheHostMayUse) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    Array said(describe(memory).data, CAI_STREAM_NONE);
+    Address found = 0;
+    ASSERT_OK(cai_array_host(&said.array, &found, error));
+    EXPECT_EQ(found, value(host));
+  });
+}
+
 // Also by uses on the array's own stream, which need no order with a GPU.
 TEST_F(Addresses, WorkOfTheHostIsFoundOnTheOwnStream) {
   for (const std::uint32_t kind : {CAI_KIND_PINNED, CAI_KIND_MAPPED, CAI_KIND_MANAGED_GLOBAL}) {

@@ -164,6 +164,34 @@ TEST(NoReaderOfAMaskedImport, ComesBeforeAFillOfItsMaskAlone) {
   }
 }
 
+// And the elements with the mask, which work changes, too.
+TEST(NoReaderOfAMaskImport, ComesBeforeACopyToTheMaskedArray) {
+  for (const Reader &reader : readers) {
+    if (reader.name == std::string_view("AwaitUses")) continue;  // of one owner alone
+    SCOPED_TRACE(reader.name);
+    HostBytes elements[2], masks[2];
+    std::fill(std::begin(masks[0].bytes), std::end(masks[0].bytes), seven);
+    const auto make = [&](int which) {
+      Array of_mask(reinterpret_cast<Address>(masks[which].bytes), CAI_STREAM_NONE);
+      Array array(reinterpret_cast<Address>(elements[which].bytes), CAI_STREAM_NONE);
+      for (Array *const part : {&array, &of_mask}) {
+        part->array.device_type = CAI_DEVICE_CPU;
+        part->array.device_id = 0;
+      }
+      return Owned(array.mask(of_mask).array);
+    };
+    const Owned from = make(0), to = make(1), alone = masks[1].make();
+    for (const Owned *const each : {&from, &to, &alone}) {
+      (*each)->owner->flags |= CAI_OWNER_IMPORTED;
+    }
+    Slow slow(true);
+    ASSERT_OK(cai_array_copy(from, to, slow, error));
+    slow.let_go();
+    ASSERT_OK(reader.begin(alone, error));
+    EXPECT_EQ(std::count(masks[1].bytes, masks[1].bytes + count, seven), std::int64_t{count});
+  }
+}
+
 TEST_P(NoReaderOfAnImport, AFillOfAnotherOne) {
   HostBytes target;
   const Owned x = target.make(), other = target.make();
@@ -312,6 +340,21 @@ TEST(HostWork, KeepsMemoryThatIsFreed) {
                   x->data);
     EXPECT_STREQ(problem.message, expected);
   }
+}
+
+// The same by a consumer that knows the address alone.
+TEST(HostWork, OnAnImportKeepsMemoryThatIsFreed) {
+  constexpr std::int64_t size = 1 << 20;
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, size);
+  Array of_address(describe(memory).host, CAI_STREAM_NONE);
+  of_address.array.device_type = CAI_DEVICE_CPU;
+  of_address.array.device_id = 0;
+  of_address.array.shape = &size;
+  const Owned import(of_address.array);
+  import->owner->flags |= CAI_OWNER_IMPORTED;
+  const Slow slow;
+  ASSERT_OK(cai_array_fill(import, &seven, slow, error));
+  ASSERT_OK(cai_memory_free(memory, error));
 }
 
 // Work that reads memory does not wait for work that was queued after it, and waits for it.

@@ -354,6 +354,31 @@ TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnImports) {
   }
 }
 
+// Whoever has pinned it.
+TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnMemoryOfOthers) {
+  const auto pin = driver_function<int (*)(void **, std::size_t, unsigned)>("cuMemHostAlloc");
+  for (const std::int32_t type : {CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CPU}) {
+    SCOPED_TRACE(type);
+    const OwnMemory own = allocate(gpu0, CAI_KIND_DEFAULT, size);  // libcai holds the context
+    void *bytes = nullptr;
+    {
+      const With with(primary[0]);
+      MUST(pin(&bytes, size, 1));
+    }
+    Array said(value(bytes), CAI_STREAM_NONE);
+    said.array.device_type = type;
+    said.array.device_id = 0;
+    Slow slow(true);
+    const Owned array(said.array);
+    const unsigned char seven = 7;
+    ASSERT_OK(cai_array_fill(array, &seven, slow, error));
+    slow.let_go();
+    reset(0);
+    EXPECT_FALSE(slow.is_pending());
+    ASSERT_OK(cai_stream_synchronize(slow, error));
+  }
+}
+
 // A pool belongs to the device, and outlives the context.
 TEST_F(ResetsOfContexts, LeaveNothingInPools) {
   std::uint64_t free = 0, before = 0;

@@ -433,9 +433,10 @@ pub struct cai_array {
     /// is unknown
     pub version: u32,
     /// "mask", which has no mask itself; its owner is this array's, or
-    /// NULL. NULL if all elements are valid. Of kind b, i, u, f, c or
-    /// t. As in C, a value other than 0 is true, NaN too; a complex
-    /// number is true if one of its parts is
+    /// NULL, and its device_type is this array's. NULL if all
+    /// elements are valid. Of kind b, i, u, f, c or t. As in C, a
+    /// value other than 0 is true, NaN too; a complex number is true
+    /// if one of its parts is
     pub mask: *const cai_array,
     /// "descr": NULL if it adds nothing to typestr. Allowed for a
     /// dtype of any kind but 't': the parts of a complex number, or
@@ -1500,7 +1501,8 @@ functions! {
     /// Returns the address by which the host uses an array. Pinned memory may have two addresses:
     /// `data` is the device's, as kernels use it; tensors, columns and libcai's own host work use the
     /// host's. For memory that libcai did not allocate, libcai asks the driver, if there is one, in the
-    /// current context; it makes no context for that. It does not wait for pending work.
+    /// current context; it makes no context for that. So it does for an array that says CUDA, as a dict
+    /// of pinned or managed memory does. It does not wait for pending work.
     ///
     /// # Arguments
     ///
@@ -2267,8 +2269,8 @@ functions! {
     /// - `schema`: the type: a format of c C s S i I l L e f g. Not changed; still the caller's
     /// - `column`: on success its array.release is NULL, Arrow's mark of a moved column; on failure
     ///   it is unchanged, and the caller's
-    /// - `out`: the owned array; the caller owns one reference. A bitmap becomes its mask, unless
-    ///   null_count is 0
+    /// - `out`: the owned array, read-only as columns are; the caller owns one reference. A bitmap
+    ///   becomes its mask, unless null_count is 0
     ///
     /// # Returns
     ///

@@ -2117,8 +2117,8 @@ functions! {
     pub fn cai_memory_retain(memory: *mut cai_memory);
     /// Releases a reference. Since 0.1.
     pub fn cai_memory_release(memory: *mut cai_memory);
-    /// Frees memory now, even if references to it remain, in the order of its free stream and after the
-    /// recorded uses. Its views are freed with it. The handle stays valid until the last reference is
+    /// Frees memory now, even if references to it remain, in the order of its free stream, after the
+    /// recorded uses, and after fills and copies by CPU streams, of imports of it, too. Its views are freed with it. The handle stays valid until the last reference is
     /// released. Its arrays stay, marked [`CAI_OWNER_FREED`]: no use of one can begin, and none can be
     /// exported. Dicts, tensors and columns that were exported before cannot be revoked: their consumers
     /// use freed memory.
@@ -2221,7 +2221,8 @@ functions! {
     /// Records that the work queued on a stream so far uses the memory. The memory is not freed before
     /// that work is complete, and later uses of its arrays wait for it, as for a write. Unlike the end
     /// of a use, it does not make the array's stream wait: to work on that stream without a use, call
-    /// [`cai_array_reclaim()`] before.
+    /// [`cai_array_reclaim()`] before. What a function on a CPU stream queues on other streams is not work of
+    /// its stream: the function must wait for it, or record it as well.
     ///
     /// # Arguments
     ///
