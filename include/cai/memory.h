@@ -591,8 +591,9 @@ void cai_memory_retain(cai_memory *memory);
 /** Releases a reference. Since 0.1. */
 void cai_memory_release(cai_memory *memory);
 
-/** Frees memory now, even if references to it remain, in the order of its free stream, after the
- * recorded uses, and after fills and copies by CPU streams, of imports of it, too. Its views are freed with it. The handle stays valid until the last reference is
+/** Frees memory now, even if references to it remain, in the order of its free stream and after the
+ * recorded uses. If cai_memory_find() finds it, fills and copies by CPU streams of imports of it
+ * come before, too. Its views are freed with it. The handle stays valid until the last reference is
  * released. Its arrays stay, marked #CAI_OWNER_FREED: no use of one can begin, and none can be
  * exported. Dicts, tensors and columns that were exported before cannot be revoked: their consumers
  * use freed memory.

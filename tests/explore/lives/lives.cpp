@@ -70,6 +70,8 @@ const std::vector<Wanted> themes[] = {
     {{"allocate"}, {"allocate"}, {"masked", 1, 4, 0}, {"masked", 1, 4, 2}},
     // Strangers' memory.
     {{"own_on_gpu"}, {"own"}, {"memory_of"}, {"array"}},
+    {{"own_pinned"}, {"import"}, {"import"}},
+    {{"allocate", 1, 6, 1}, {"masked"}, {"masked"}, {"import"}},
 };
 const char *const users[] = {"fill", "copy", "read", "compare", "delay", "enqueue", "import"};
 

@@ -119,24 +119,40 @@ void World::wrap(const Step &step) {
 void World::own(const Step &step) {
   if (arrays_.size() >= most) return;
   Owner &owner = new_owner(foreign, step[1]);
-  own(owner, step, reinterpret_cast<std::uintptr_t>(owner.bytes.data()));
+  own(owner, step, CAI_DEVICE_CPU, reinterpret_cast<std::uintptr_t>(owner.bytes.data()));
 }
 
 void World::own_on_gpu(const Step &step) {
   if (arrays_.size() >= most) return;
   const bool says = step[3] % 4 != 0;
   const cai_device gpu = this->gpu(step[2]);
-  own(new_owner_on(gpu, foreign, step[1]), step, 0,
-      says ? cai_stream_value(stream(gpu, step[4])) : 0);
+  Owner &owner = new_owner_on(gpu, foreign, step[1]);
+  own(owner, step, CAI_DEVICE_CUDA, owner.data, says ? cai_stream_value(stream(gpu, step[4])) : 0);
 }
 
-void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_t said) {
+// Which goes with the context of the GPU that it is pinned for, and may have two addresses.
+void World::own_pinned(const Step &step) {
+  if (arrays_.size() >= most) return;
+  Owner &owner = new_owner(0, 0);
+  owner.home = gpu(step[2]).id;
+  owner.epoch = Judge::now[owner.home];
+  in_primary(owner.home, [&] {
+    constexpr unsigned combined = 4;
+    MUST(wide::cu().cuMemHostAlloc(&owner.host, foreign, step[3] % 2 ? combined : 0));
+    MUST(wide::cu().cuMemHostGetDevicePointer_v2(&owner.data, owner.host, 0));
+  });
+  std::memset(owner.host, static_cast<int>(step[1] % 256), foreign);
+  own(owner, step, CAI_DEVICE_CUDA_HOST, owner.data);
+}
+
+void World::own(Owner &owner, const Step &step, std::int32_t type, std::uint64_t data,
+                std::uint64_t said) {
   const std::int64_t extent = foreign, stride = 1;
   cai_array given{};
   given.abi_major = CAI_ABI_MAJOR;
   given.abi_minor = CAI_ABI_MINOR;
   given.version = 3;
-  given.device_type = host ? CAI_DEVICE_CPU : CAI_DEVICE_CUDA;
+  given.device_type = type;
   given.device_id = owner.home;
   given.stream_kind = said ? CAI_STREAM_STREAM : CAI_STREAM_NONE;
   given.stream = said;
@@ -144,7 +160,7 @@ void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_
   given.ndim = 1;
   given.shape = &extent;
   given.strides = &stride;
-  given.data = host ? host : owner.data;
+  given.data = data;
   Array made;
   made.read_only = step[2] % 3 == 0;
   if (made.read_only) given.flags = CAI_FLAG_READONLY;
@@ -157,21 +173,38 @@ void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_
   done ? arrays_.push_back(made) : Owner::end(&owner);
 }
 
-// Host memory from a consumer that names only its address, as NumPy does.
+// Host memory from a consumer that names only its address, as NumPy does; or that for kernels, or
+// the mask's alone.
 void World::import(const Step &step) {
   const Array *const from = array(step[1]);
   if (!from || !from->is_for_host() || !from->is_alive() || arrays_.size() >= most) return;
-  if (from->mask_count) return;
+  if (from->mask_count == 1) return;  // a view repeats it
   Array made = *from;
   cai_array *view = nullptr;
   if (cai_array_slice(from->handle, nullptr, 0, &view, nullptr) != CAI_OK) return;
-  cai_array said = *view;
-  said.owner = nullptr;
-  if (!from->is_of_host()) {  // pinned: the host may have another address than the device
-    MUST(cai_array_host(from->handle, &said.data, nullptr));
-    said.device_type = CAI_DEVICE_CPU;
-    said.stream_kind = CAI_STREAM_NONE;
-    said.stream = said.device_id = 0;
+  cai_array said = *view, mask{};
+  if (said.mask && step[2] % 2) {
+    said = *said.mask;
+    made.start = made.mask_start;
+    made.count = made.mask_count;
+    made.mask_count = 0;
+  }
+  if (said.mask) {
+    mask = *said.mask;
+    said.mask = &mask;
+  }
+  for (cai_array *const part : {&said, &mask}) {
+    part->owner = nullptr;
+    if (from->is_of_host() || part->ndim == 0) continue;
+    part->stream_kind = CAI_STREAM_NONE;
+    part->stream = 0;
+    if (step[3] % 2) continue;
+    // Pinned: the host may have another address than the device.
+    cai_array held = *part;
+    held.owner = view->owner;
+    MUST(cai_array_host(&held, &part->data, nullptr));
+    part->device_type = CAI_DEVICE_CPU;
+    part->device_id = 0;
   }
   const auto end = [](void *it) { cai_array_release(static_cast<cai_array *>(it)); };
   if (!ask("import", CAI_OK, [&](cai_error *error) {
@@ -185,15 +218,23 @@ void World::import(const Step &step) {
   if (made.memory) {
     ++made.memory->holders;
     (made.memory->whole ? made.memory->whole : made.memory)->was_imported = true;
+  } else {
+    made.owner->was_imported = true;
   }
   finish_gpu(made);
   arrays_.push_back(made);
 }
 
+// Whether host and GPU use it.
+static bool is_of_two(const Array &array) {
+  return array.memory ? is_pinned(array.memory->kind) : array.owner->host != nullptr;
+}
+
 // The host does not wait for a GPU's work on an array that it knows by its address alone, so the
 // program sees to that.
 void World::finish_gpu(const Array &array) {
-  if (!array.memory || !array.memory->root().was_imported || !is_pinned(array.memory->kind)) return;
+  if (!is_of_two(array)) return;
+  if (!(array.memory ? array.memory->root().was_imported : array.owner->was_imported)) return;
   end_capture();
   finish_gpus();
 }
@@ -378,9 +419,8 @@ void World::release(const Step &step) {
 void World::free(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
-  // It is not told of the work of imports, which may have ended by now: code that frees it by hand
-  // must take care of that.
-  if (found->root().was_imported) sync_cpu();
+  // Of imports of what is not found by its address nothing is known.
+  if (found->root().was_imported && !found->root().is_found) sync_cpu();
   cai_status expected = CAI_OK;
   if (found->freed) expected = CAI_ERR_STATE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;
@@ -398,8 +438,11 @@ void World::free(const Step &step) {
 void World::end_array(const Step &step) {
   const auto which = arrays_.begin() + static_cast<std::ptrdiff_t>(step[1] % arrays_.size());
   const Array gone = *which;
+  const bool ends_later = gone.is_import && is_of_two(gone);  // once a GPU has used it
+  if (ends_later) end_capture();
   arrays_.erase(which);
   anywhere(step, [&] { cai_array_release(gone.handle); });
+  if (ends_later) finish_gpus(), MUST(cai_drain(0, nullptr, nullptr));
   if (gone.memory) let_go(*gone.memory);
 }
 
@@ -642,7 +685,8 @@ void World::reset(const Step &step) {
   must("reset", CAI_OK, [&](cai_error *error) {
     return cai_device_reset(gpu, of_context ? CAI_RESET_CONTEXT : 0, error);
   });
-  if (usage_of(gpu).pending_count) blame("frees are pending after a reset");
+  // But what comes from the threads of CPU streams.
+  if (of_context && usage_of(gpu).pending_count) blame("frees are pending after a reset");
   if (!of_context) return;
   may_fail_ = true;  // what was for its streams
   free_pools(gpu);
@@ -771,6 +815,7 @@ const World::Party World::parties[] = {
     {"own", &World::own, true},
     {"own_on_gpu", &World::own_on_gpu},
     {"own_on_gpu", &World::own_on_gpu},
+    {"own_pinned", &World::own_pinned},
     {"lose", &World::lose, false, true},
     {"import", &World::import, true},
     {"import", &World::import, true},

@@ -22,18 +22,6 @@ cai_memory_info info_of(const cai_memory *memory) {
   return info;
 }
 
-// Who has memory of its own on the GPU calls the driver with the context of that current.
-template <class Body>
-static void in_primary(std::int32_t ordinal, const Body &body) {
-  wide::Handle before = nullptr, context = nullptr;
-  MUST(wide::cu().cuCtxGetCurrent(&before));
-  MUST(wide::cu().cuDevicePrimaryCtxRetain(&context, ordinal));
-  MUST(wide::cu().cuCtxSetCurrent(context));
-  body();
-  MUST(wide::cu().cuCtxSetCurrent(before));
-  MUST(wide::cu().cuDevicePrimaryCtxRelease_v2(ordinal));
-}
-
 void Owner::end(void *self) {
   const Pause pause = on_entry();
   Owner &owner = *static_cast<Owner *>(self);
@@ -49,7 +37,8 @@ void Owner::take_bytes() {
   int mode = wide::kRelaxed;
   MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
   in_primary(home, [&] {
-    if (wide::cu().cuMemFree_v2(gone)) blame("an owner's memory cannot be freed");
+    const int result = host ? wide::cu().cuMemFreeHost(host) : wide::cu().cuMemFree_v2(gone);
+    if (result) blame("an owner's memory cannot be freed");
   });
   MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
 }
@@ -283,7 +272,8 @@ void World::check() {
       return usage.bytes == sums_[i].bytes && usage.count == sums_[i].count;
     };
     if (is_right(usage_of(device))) continue;
-    sync_cpu();  // whose work holds what it works on
+    sync_cpu();                            // whose work holds what it works on
+    MUST(cai_drain(0, nullptr, nullptr));  // as imports may that a GPU may use
     const cai_usage usage = usage_of(device);
     if (is_right(usage)) continue;
     blame("usage of " + (i ? "GPU " + std::to_string(i - 1) : "the CPU") + " is " +

@@ -19,6 +19,7 @@
 #include "../wide/fault.hpp"
 #include "bystander.hpp"
 #include "managers.hpp"
+#include "must.h"
 
 namespace lives {
 
@@ -58,11 +59,13 @@ struct Memory;
 // Foreign memory, of the host or the GPU, which ends once.
 struct Owner {
   std::vector<unsigned char> bytes;
-  wide::Address data = 0;   // on a GPU; 0: there is none, or not any more
+  wide::Address data = 0;   // of a GPU, or for it; 0: there is none, or not any more
+  void *host = nullptr;     // of that, if it is pinned
   std::int32_t home = 0;    // which
   std::uint64_t epoch = 0;  // of that
   int ended = 0;
   bool lost = false;  // its references must not use it any more
+  bool was_imported = false;
   const int process = getpid();
   std::weak_ptr<const Memory> found;  // on the GPU, that libcai made of an array of it
 
@@ -195,6 +198,7 @@ class World {
   void wrap(const Step &step);
   void own(const Step &step);
   void own_on_gpu(const Step &step);
+  void own_pinned(const Step &step);
   void lose(const Step &step);
   void import(const Step &step);
   void view(const Step &step);
@@ -256,8 +260,9 @@ class World {
   void add_array(const Shared &from, Array made, std::uint64_t start, std::uint64_t count);
   Owner &new_owner(unsigned size, unsigned value);
   Owner &new_owner_on(cai_device gpu, unsigned size, unsigned value);
-  // The host's memory is at `host`; 0: it is the GPU's, and `said` its stream, or 0.
-  void own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_t said = 0);
+  // Of which kind the memory is, where, and the stream that it comes with, or 0.
+  void own(Owner &owner, const Step &step, std::int32_t type, std::uint64_t data,
+           std::uint64_t said = 0);
 
   // Calls libcai, which is to say this. Whether it has done what it was asked for: a fault may have
   // struck.
@@ -369,6 +374,18 @@ class World {
   std::uint64_t allocations_ = 0;  // of the driver's, that are nobody's any more
   bool counts_allocations_ = true;
 };
+
+// Who has memory of its own on the GPU calls the driver with the context of that current.
+template <class Body>
+void in_primary(std::int32_t ordinal, const Body &body) {
+  wide::Handle before = nullptr, context = nullptr;
+  MUST(wide::cu().cuCtxGetCurrent(&before));
+  MUST(wide::cu().cuDevicePrimaryCtxRetain(&context, ordinal));
+  MUST(wide::cu().cuCtxSetCurrent(context));
+  body();
+  MUST(wide::cu().cuCtxSetCurrent(before));
+  MUST(wide::cu().cuDevicePrimaryCtxRelease_v2(ordinal));
+}
 
 cai_usage usage_of(cai_device device);
 cai_memory_info info_of(const cai_memory *memory);

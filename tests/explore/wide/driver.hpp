@@ -24,6 +24,9 @@ using Address = std::uint64_t;
   F(cuMemAllocAsync, int, Address *, std::size_t, Handle)                   \
   F(cuMemFree_v2, int, Address)                                             \
   F(cuMemFreeAsync, int, Address, Handle)                                   \
+  F(cuMemHostAlloc, int, void **, std::size_t, unsigned)                    \
+  F(cuMemHostGetDevicePointer_v2, int, Address *, void *, unsigned)         \
+  F(cuMemFreeHost, int, void *)                                             \
   F(cuMemsetD8Async, int, Address, unsigned char, std::size_t, Handle)      \
   F(cuMemcpyDtoDAsync_v2, int, Address, Address, std::size_t, Handle)       \
   F(cuStreamWaitEvent, int, Handle, Handle, unsigned)                       \
