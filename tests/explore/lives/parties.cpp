@@ -413,6 +413,7 @@ void World::release(const Step &step) {
   if (!found) return;
   if (--found->ours == 0) std::erase(memories_, found);
   anywhere(step, [&] { cai_memory_release(found->handle); });
+  if (found->owner) MUST(cai_drain(0, nullptr, nullptr));  // hands back to the array, in a function
   let_go(*found);
 }
 
@@ -442,6 +443,7 @@ void World::end_array(const Step &step) {
   if (ends_later) end_capture();
   arrays_.erase(which);
   anywhere(step, [&] { cai_array_release(gone.handle); });
+  if (gone.memory && gone.memory->owner) MUST(cai_drain(0, nullptr, nullptr));
   if (ends_later) finish_gpus(), MUST(cai_drain(0, nullptr, nullptr));
   if (gone.memory) let_go(*gone.memory);
 }
