@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/layout.hpp"
 #include "core/overlap.hpp"
 #include "device/cpu_stream.hpp"
 #include "device/primary.hpp"
@@ -86,7 +85,6 @@ int32_t gpu_that_has_pinned(const cai_array &array) noexcept {
 
 // An import is of the memory at its address, and so is a mask.
 void HostWork::hold_memory_at(const cai_array &part) {
-  if (has_no_elements(part)) return;
   if (cai_memory *const memory = memory::claim_for_work_at(part.data)) {
     memories_[memory_count_++] = {memory, -1};
   } else if (const int32_t gpu = gpu_that_has_pinned(part); gpu >= 0) {

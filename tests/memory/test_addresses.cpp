@@ -212,6 +212,27 @@ TEST_F(Addresses, WorkIsFoundByEitherOfMemoryOfOthers) {
   MUST(unpin(bytes));
 }
 
+// Neither the array of a GPU's own memory nor an import of it waits.
+TEST_F(Addresses, WorkOfTheHostIsNotOnMemoryOfAGpu) {
+  const OwnStream own = make_stream(gpu0);
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size, own);
+  const OwnArray array = array_of(memory, {size});
+  const Owned import(describe(memory).data, CAI_STREAM_NONE);
+  import->owner->flags |= CAI_OWNER_IMPORTED;
+  HostBytes host;
+  const Owned x = host.make();
+  Slow slow(true);
+  ASSERT_OK(cai_array_fill(x, "\x07", slow, error));
+  const cai_array *const both[] = {array, import};
+  for (const cai_array *const each : both) {
+    const std::uint64_t stream = cai_stream_value(own);
+    cai_use use;
+    ASSERT_OK(cai_use_begin(&use, &each, 1, stream, nullptr, error));
+    ASSERT_OK(cai_use_end(&use, error));
+  }
+  EXPECT_TRUE(slow.is_pending());
+}
+
 // A dict of pinned memory says CUDA.
 TEST_F(Addresses, TheDriverKnowsWhatTheHostMayUse) {
   for_both([](cai_memory *memory, unsigned char *host) {
