@@ -129,7 +129,8 @@ cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *
  * @param out  receives the address of the first element; 0 if there are no elements
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;
  *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT;
- *         #CAI_ERR_STATE, entry data, for memory that was freed or reset.
+ *         #CAI_ERR_STATE, entry data, for memory that was freed or reset; #CAI_ERR_CUDA if the
+ *         driver fails.
  * Since 0.1. */
 cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
 

@@ -50,7 +50,7 @@ Bytes gpu_bytes_of(const cai_array &array) noexcept {
 
 // The same at the host's address. Pinned memory may have another one on the device, and an import
 // on the host has the host's.
-Bytes host_bytes_of(const cai_array &array) noexcept {
+Bytes host_bytes_of(const cai_array &array) {
   return bytes_of(array).moved(address_of_host_work(array) - array.data);
 }
 

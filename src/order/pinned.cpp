@@ -17,19 +17,24 @@ std::optional<Pinned> pinned_around(const cai_array &array) noexcept {
 
 }  // namespace
 
-std::uint64_t ask_for_host_address(const cai_array &array) noexcept {
+std::uint64_t ask_for_host_address(const cai_array &array) {
   const std::optional<Pinned> pinned = pinned_around(array);
   if (!pinned) {
     driver::Pointer found;
+    cai_error error;
     const cai_status status =
-        guard(nullptr, [&] { found = driver::ask_without_context(driver::get(), array.data); });
-    return status == CAI_OK ? found.host_pointer : 0;
+        guard(&error, [&] { found = driver::ask_without_context(driver::get(), array.data); });
+    if (status == CAI_OK) return found.host_pointer;
+    if (status == CAI_ERR_CUDA && error.native != driver::error_invalid_context) {
+      throw Failure(error);  // the array's own address may be that of kernels
+    }
+    return 0;
   }
   const std::uint64_t offset = array.data - pinned->device;
   return offset < pinned->size ? pinned->host + offset : array.data;
 }
 
-std::uint64_t address_of_host_work(const cai_array &array) noexcept {
+std::uint64_t address_of_host_work(const cai_array &array) {
   if (array.device_type == CAI_DEVICE_CPU) return array.data;
   const std::uint64_t found = ask_for_host_address(array);
   return found ? found : array.data;

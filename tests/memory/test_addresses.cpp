@@ -209,6 +209,19 @@ TEST_F(Addresses, WorkIsFoundByEitherOfMemoryOfOthers) {
       EXPECT_EQ(static_cast<unsigned char *>(bytes)[size - 1], number);
     }
   }
+  // The one that the driver does not tell is not guessed.
+  const auto array = make(ways[0]);
+  const OwnStream stream = make_stream(cpu, CAI_MODE_SYNC);
+  for (unsigned nth = 1;; ++nth) {
+    MUST(gpu().simcuda_fail("cuPointerGetAttributes", nth, 999));
+    cai_error error{};
+    const cai_status status = cai_array_fill(*array, &++number, stream, &error);
+    MUST(gpu().simcuda_fail("cuPointerGetAttributes", 0, 0));
+    const unsigned char found = static_cast<unsigned char *>(bytes)[size - 1];
+    EXPECT_EQ(found, status == CAI_OK ? number : number - nth);
+    EXPECT_TRUE(status == CAI_OK || status == CAI_ERR_CUDA) << error.message;
+    if (status == CAI_OK) break;
+  }
   MUST(unpin(bytes));
 }
 

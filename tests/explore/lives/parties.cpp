@@ -227,7 +227,8 @@ void World::import(const Step &step) {
 
 // Whether host and GPU use it.
 static bool is_of_two(const Array &array) {
-  return array.memory ? is_pinned(array.memory->kind) : array.owner->host != nullptr;
+  const Owner *const owner = array.memory ? array.memory->root().owner : array.owner;
+  return (array.memory && is_pinned(array.memory->kind)) || (owner && owner->host);
 }
 
 // The host does not wait for a GPU's work on an array that it knows by its address alone, so the

@@ -1512,7 +1512,8 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a device's own memory; [`CAI_ERR_DEVICE`] for ROCm;
     /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`];
-    /// [`CAI_ERR_STATE`], entry data, for memory that was freed or reset.
+    /// [`CAI_ERR_STATE`], entry data, for memory that was freed or reset; [`CAI_ERR_CUDA`] if the
+    /// driver fails.
     ///
     /// Since 0.1.
     pub fn cai_array_host(
