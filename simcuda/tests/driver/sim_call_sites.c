@@ -79,7 +79,8 @@ int main(void) {
   must_say("called at /");
   MUST(unlink(file));
   MUST(rmdir(folder));
-  // Without the program; and with no path, where the system has it, perhaps, and this program lines.
+  // Without the program; and with no path, where the system has it, perhaps, and this program
+  // lines.
   setenv("PATH", "/nowhere", 1);
   run_apart(report);
   must_say("sim_call_sites+0x");

@@ -2222,8 +2222,8 @@ functions! {
     /// Records that the work queued on a stream so far uses the memory. The memory is not freed before
     /// that work is complete, and later uses of its arrays wait for it, as for a write. Unlike the end
     /// of a use, it does not make the array's stream wait: to work on that stream without a use, call
-    /// [`cai_array_reclaim()`] before. What a function on a CPU stream queues on other streams is not work of
-    /// its stream: the function must wait for it, or record it as well.
+    /// [`cai_array_reclaim()`] before. What a function on a CPU stream queues on other streams is not work
+    /// of its stream: the function must wait for it, or record it as well.
     ///
     /// # Arguments
     ///
