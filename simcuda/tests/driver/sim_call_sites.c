@@ -79,8 +79,7 @@ int main(void) {
   must_say("called at /");
   MUST(unlink(file));
   MUST(rmdir(folder));
-  // Without the program; and with no path, where the system has it, perhaps, and this program
-  // lines.
+  // Without the program. With no path, the system's may be found, and may know the lines.
   setenv("PATH", "/nowhere", 1);
   run_apart(report);
   must_say("sim_call_sites+0x");
