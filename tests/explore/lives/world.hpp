@@ -130,6 +130,11 @@ struct Array {
   bool is_alive() const { return memory ? memory->is_alive() : !owner->lost; }
   bool is_of_host() const { return handle->device_type == CAI_DEVICE_CPU; }
   bool is_for_host() const { return is_of_host() || handle->device_type == CAI_DEVICE_CUDA_HOST; }
+  // Whether host and GPU use it.
+  bool is_of_two() const {
+    const Owner *const foreign = memory ? memory->root().owner : owner;
+    return (memory && is_pinned(memory->kind)) || (foreign && foreign->host);
+  }
   cai_device gpu() const { return gpus[memory ? memory->home : owner->home]; }
 };
 
