@@ -25,21 +25,23 @@ Failures::~Failures() {
   if (first_) report(*first_);
 }
 
-void Failures::note(const cai_error &error) noexcept {
+void Failures::note(const cai_error &error, std::uint64_t number) noexcept {
   const std::lock_guard lock(lock_);
-  if (!first_) first_ = error;
-  any_.store(true, std::memory_order_release);
+  if (first_) return;
+  first_ = error;
+  number_.store(number, std::memory_order_release);
 }
 
-std::optional<cai_error> Failures::take() noexcept {
-  if (!any()) return std::nullopt;
+std::optional<cai_error> Failures::take(std::uint64_t up_to) noexcept {
+  if (!any(up_to)) return std::nullopt;
   const std::lock_guard lock(lock_);
-  any_.store(false, std::memory_order_relaxed);
+  if (!any(up_to)) return std::nullopt;  // another thread has taken it
+  number_.store(none, std::memory_order_relaxed);
   return std::exchange(first_, std::nullopt);
 }
 
-void Failures::raise() {
-  if (const std::optional<cai_error> error = take()) throw Failure(*error);
+void Failures::raise(std::uint64_t up_to) {
+  if (const std::optional<cai_error> error = take(up_to)) throw Failure(*error);
 }
 
 }  // namespace cai::device

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 
 #include "cai/device.h"
@@ -21,18 +22,25 @@ class Failures {
   // Nobody can ask a stream that was destroyed before its work failed.
   ~Failures();
 
-  void note(const cai_error &error) noexcept;
-  bool any() const noexcept { return any_.load(std::memory_order_acquire); }
+  // `number` is that of the work, if the stream's work is numbered.
+  void note(const cai_error &error, std::uint64_t number = 0) noexcept;
+  // Whether work up to a number has failed, or was dropped, and no call has returned that.
+  bool any(std::uint64_t up_to = all) const noexcept {
+    return number_.load(std::memory_order_acquire) <= up_to;
+  }
   bool is_being_changed() const noexcept { return lock_.is_held(); }
-  // The first failure since the last one was returned.
-  std::optional<cai_error> take() noexcept;
+  // The first failure since the last one was returned. That of later work is not taken: it is not
+  // the failure of what a caller waits for.
+  std::optional<cai_error> take(std::uint64_t up_to = all) noexcept;
   // Throws that failure.
-  void raise();
+  void raise(std::uint64_t up_to = all);
 
  private:
+  static constexpr std::uint64_t none = UINT64_MAX, all = none - 1;
+
   Lock lock_;
   std::optional<cai_error> first_;
-  std::atomic<bool> any_{false};
+  std::atomic<std::uint64_t> number_{none};  // of the first
 };
 
 }  // namespace cai::device

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <csignal>
 #include <system_error>
 #include <thread>
@@ -16,8 +15,8 @@ namespace cai::device {
 namespace {
 
 constinit thread_local const Queue *here = nullptr;
-constinit thread_local std::uint64_t running = 0;  // the ticket of its task
-constinit std::atomic<std::uint64_t> tickets{0};
+constinit thread_local std::uint64_t running = 0;  // the number of its task
+constinit std::atomic<std::uint64_t> numbers{0};
 
 [[noreturn]] void fail_in_child() {
   throw Failure(CAI_ERR_STATE, {},
@@ -63,12 +62,12 @@ std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    last->ticket = tickets.fetch_add(1, std::memory_order_acq_rel) + 1;
+    number = numbers.fetch_add(1, std::memory_order_acq_rel) + 1;
+    last->number = number;
     (last_ ? last_->next : first_) = last;
     last_ = last;
     (newest_ ? newest_->later : oldest_) = last;
     newest_ = last;
-    number = pushed_.load(std::memory_order_relaxed) + 1;
     pushed_.store(number, std::memory_order_release);
     wake = std::exchange(sleeping_, false);
   }
@@ -77,24 +76,30 @@ std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
 }
 
 bool Queue::is_over(std::uint64_t number) const noexcept {
-  return has_done(number) && !failures.any();
+  return has_done(number) && !failures.any(number);
 }
 
 void Queue::wait_for(std::uint64_t number) {
   if (is_here()) return;
+  std::uint64_t awaited = number;
   // What was queued after the work of this thread comes after it, and may be waiting for it.
-  if (here) number = std::min(number, last_before(running));
-  wait_until_done(number);
+  if (here && number > running) {
+    number = running;
+    awaited = last_before(running);
+  }
+  wait_until_done(awaited);
   // The thread of the parent was noting one at the fork.
   if (!is_alive() && failures.is_being_changed()) fail_in_child();
-  failures.raise();
+  failures.raise(number);
 }
 
-std::uint64_t Queue::last_before(std::uint64_t ticket) noexcept {
+std::uint64_t Queue::last_before(std::uint64_t number) noexcept {
   const std::lock_guard lock(mutex_);
-  std::uint64_t number = finished_.load(std::memory_order_acquire);
-  for (const Task *task = oldest_; task && task->ticket < ticket; task = task->later) ++number;
-  return number;
+  std::uint64_t last = 0;
+  for (const Task *task = oldest_; task && task->number < number; task = task->later) {
+    last = task->number;
+  }
+  return last;
 }
 
 void Queue::wait_until_done(std::uint64_t number) const {
@@ -155,7 +160,7 @@ void Queue::finish(Task *task) noexcept {
     const std::lock_guard lock(mutex_);
     oldest_ = task->later;
     if (!oldest_) newest_ = nullptr;
-    finished_.fetch_add(1, std::memory_order_release);
+    finished_.store(task->number, std::memory_order_release);
   }
   delete task;
   finished_.notify_all();
@@ -171,7 +176,7 @@ Task *Queue::note(const cai_error &error, Task *rest) noexcept {
     *end = std::exchange(first_, nullptr);
     last_ = nullptr;
     told = closed_;
-    if (!told) failures.note(error);
+    if (!told) failures.note(error, running);
   }
   if (told) report(error);
   return rest;
@@ -182,7 +187,7 @@ void Queue::work() noexcept {
   while (Task *rest = take()) {
     while (Task *const task = rest) {
       rest = task->next;
-      running = task->ticket;
+      running = task->number;
       const std::optional<cai_error> failure = run(task->work, task->context);
       if (failure) rest = note(*failure, rest);
       finish(task);

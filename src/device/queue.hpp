@@ -19,8 +19,8 @@ struct Task {
   void (*done)(void *context);  // called after the work, or instead of it; may be null
   void *context;
   Task *next = nullptr;
-  std::uint64_t ticket = 0;  // in the order of all queues
-  Task *later = nullptr;     // the next one of the queue that has not finished
+  std::uint64_t number = 0;
+  Task *later = nullptr;  // the next one of the queue that has not finished
 };
 
 class Queue final : public order::HostQueue {
@@ -58,8 +58,8 @@ class Queue final : public order::HostQueue {
     return finished_.load(std::memory_order_acquire) >= number;
   }
   void wait_until_done(std::uint64_t number) const;
-  // The number of the last task that was queued before the ticket.
-  std::uint64_t last_before(std::uint64_t ticket) noexcept;
+  // The last task before a number that has not finished, or 0.
+  std::uint64_t last_before(std::uint64_t number) noexcept;
   void work() noexcept;
   Task *take();
   void finish(Task *task) noexcept;
@@ -73,8 +73,8 @@ class Queue final : public order::HostQueue {
   Task *newest_ = nullptr;
   bool sleeping_ = false;
   bool closed_ = false;
-  std::atomic<std::uint64_t> pushed_{0};
-  std::atomic<std::uint64_t> finished_{0};
+  std::atomic<std::uint64_t> pushed_{0};    // the number of the last task
+  std::atomic<std::uint64_t> finished_{0};  // that of the last one that has finished
   const std::uint64_t process_ = forks();
 };
 

@@ -13,14 +13,15 @@
 
 namespace cai::order {
 
-// The queue of a CPU stream: does work in order, numbered from 1.
+// The queue of a CPU stream: does work in order. The numbers of work, from 1, increase in the order
+// in which it was queued, on whatever queue.
 class HostQueue {
  public:
-  // Whether the work is complete and has no failure left to report.
+  // Whether the work is complete and no failure of it is left to report.
   virtual bool is_over(std::uint64_t number) const noexcept = 0;
   // Makes the host wait for the work. On the thread that does the work it returns at once: earlier
-  // work is complete there. Throws the failure of the work if no call has reported it; the rest of
-  // the queue was dropped. Throws CAI_ERR_STATE in a forked child, which has no thread to do it.
+  // work is complete there. Throws the failure of the work, or that for which it was dropped, if no
+  // call has reported it. Throws CAI_ERR_STATE in a forked child, which has no thread to do it.
   virtual void wait_for(std::uint64_t number) = 0;
 
  protected:

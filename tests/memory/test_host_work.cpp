@@ -259,6 +259,44 @@ TEST_P(NoReader, MissesAFailure) {
   }
 }
 
+void set(void *flag) {
+  static_cast<std::atomic<bool> *>(flag)->store(true);
+  static_cast<std::atomic<bool> *>(flag)->notify_all();
+}
+
+// A failure is that of the stream, and of the work that was dropped for it.
+TEST_P(NoReader, ReturnsAFailureOfLaterWork) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const OwnStream stream = make_stream(cpu);
+  std::atomic<bool> has_failed{false};
+  ASSERT_OK(cai_array_fill(x, &seven, stream, error));
+  ASSERT_OK(cai_stream_enqueue(stream, fail_work, set, &has_failed, error));
+  has_failed.wait(false);
+  ASSERT_OK(GetParam().begin(x, error));
+  const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
+  EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+  EXPECT_EQ(cai_stream_synchronize(stream, nullptr), CAI_ERR_STATE);
+}
+
+TEST(HostWork, IsNotDroppedForAFailureOfWhatItNeedNotWaitFor) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64), other = allocate(cpu, 1, 64);
+  const OwnArray x = array_of(memory, {64}), y = array_of(other, {64});
+  for (const bool waits : {false, true}) {
+    const OwnStream fails = make_stream(cpu), copies = make_stream(cpu);
+    std::atomic<bool> has_failed{false};
+    ASSERT_OK(cai_array_fill(x, waits ? &eight : &seven, fails, error));
+    ASSERT_OK(cai_stream_enqueue(fails, fail_work, set, &has_failed, error));
+    if (waits) has_failed.wait(false);
+    ASSERT_OK(cai_array_copy(x, y, copies, error));
+    ASSERT_OK(cai_stream_synchronize(copies, error));
+    const auto *const bytes = static_cast<const unsigned char *>(handle(describe(other).host));
+    EXPECT_EQ(std::count(bytes, bytes + 64, waits ? eight : seven), 64);
+    EXPECT_EQ(cai_stream_synchronize(fails, nullptr), CAI_ERR_STATE);
+    has_failed.wait(false);
+  }
+}
+
 TEST(HostWork, WritesComeAfterReadsAndReadsAfterWritesOnly) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64), other = allocate(cpu, 1, 64);
   const OwnArray x = array_of(memory, {64}), y = array_of(other, {64});
@@ -386,6 +424,38 @@ TEST(HostWork, DoesNotWaitForWhatComesAfterIt) {
   unsigned char byte = 0;
   ASSERT_OK(cai_array_item(x, &last, &byte, error));
   EXPECT_EQ(byte, eight);
+}
+
+// Nor does it fail for that.
+TEST(HostWork, DoesNotFailForWhatComesAfterIt) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const OwnStream reader = make_stream(cpu), writer = make_stream(cpu);
+  struct Reading {
+    const cai_array *array;
+    std::atomic<bool> is_held{true}, is_dropped{false};
+    cai_status status = CAI_ERR_VALUE;
+  } reading{x};
+  const auto hold = [](void *context, cai_error *) -> cai_status {
+    static_cast<Reading *>(context)->is_held.wait(true);
+    return CAI_OK;
+  };
+  const auto read = [](void *context, cai_error *problem) -> cai_status {
+    auto &it = *static_cast<Reading *>(context);
+    it.is_dropped.wait(false);
+    it.status = cai_array_sync_host(it.array, problem);
+    return CAI_OK;
+  };
+  ASSERT_OK(cai_stream_enqueue(reader, read, nullptr, &reading, error));
+  ASSERT_OK(cai_stream_enqueue(writer, hold, nullptr, &reading, error));
+  ASSERT_OK(cai_stream_enqueue(writer, fail_work, nullptr, nullptr, error));
+  ASSERT_OK(cai_array_fill(x, &eight, writer, error));  // is dropped
+  ASSERT_OK(cai_stream_enqueue(writer, nullptr, set, &reading.is_dropped, error));
+  reading.is_held = false;
+  reading.is_held.notify_all();
+  ASSERT_OK(cai_stream_synchronize(reader, error));
+  EXPECT_EQ(reading.status, CAI_OK);
+  EXPECT_EQ(cai_array_sync_host(x, nullptr), CAI_ERR_STATE);
 }
 
 // The stream's thread gives the memory back while the host looks at what is kept of it.

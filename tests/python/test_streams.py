@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 
+import numpy
 import pytest
 from helpers import eventually, python, run_threads
 from simulation import run
@@ -381,8 +382,84 @@ def test_an_exception_whose_text_fails(stream):
         raise Mute
 
     stream.enqueue(fail)
-    with pytest.raises(libcai.Error):
+    with pytest.raises(Mute):
         stream.synchronize()
+
+
+class Boom(Exception):
+    pass
+
+
+def fail_slowly():
+    time.sleep(0.0001)
+    raise Boom("x")
+
+
+# NumPy ignores the failure of a buffer, and goes on to the next protocol.
+@pytest.mark.parametrize(
+    "read",
+    [
+        memoryview,
+        numpy.asarray,
+        lambda array: numpy.asarray(array[1:]),
+        lambda array: array.__array_interface__,
+        libcai.Array.to_interface,
+        numpy.from_dlpack,
+        lambda array: memoryview(libcai.Memory.of(array)[0]),
+        lambda array: numpy.asarray(libcai.Memory.of(array)[0]),
+    ],
+)
+def test_readers_raise_the_exception_that_dropped_work(read):
+    array = libcai.zeros(3, device="cpu")
+    for first_work in range(100):
+        stream = Stream("cpu", mode="async")
+        if first_work % 2:
+            libcai.fill(array, 1, stream=stream)
+        stream.enqueue(fail_slowly)
+        try:
+            libcai.fill(array, 2, stream=stream)  # is dropped
+        except Boom:
+            continue
+        with pytest.raises(Boom):
+            read(array)
+        stream.synchronize()
+        assert read(array) is not None
+
+
+def test_a_buffer_that_failed_once(stream):
+    memory = libcai.Memory(3, device="cpu")
+    for array in memory, memory.array(3, "|u1"):
+        libcai.fill(memory.array(3, "|u1"), 1)
+        gate = Gate(stream)
+        stream.enqueue(fail_slowly)
+        libcai.fill(memory.array(3, "|u1"), 2, stream=stream)  # is dropped
+        gate.event.set()
+        with pytest.raises(Boom):
+            memoryview(array)
+        assert bytes(memoryview(array)) == b"\1\1\1"
+        assert bytes(numpy.asarray(array)) == b"\1\1\1"
+
+
+def test_what_numpy_says_of_memory_without_a_buffer():
+    memory = libcai.Memory(3, device="cpu")
+    memory.free()
+    with pytest.raises(libcai.BufferError, match="the memory was freed"):
+        numpy.asarray(memory)
+
+
+def test_a_failure_of_later_work_is_not_that_of_earlier_work(stream):
+    array, copy = libcai.zeros(3, "|u1", device="cpu"), libcai.zeros(3, "|u1", device="cpu")
+    for value in range(1, 50):
+        other = Stream("cpu", mode="async")
+        libcai.fill(array, value, stream=stream)
+        stream.enqueue(fail_slowly)
+        libcai.copy(array, copy, stream=other)
+        if value % 2:
+            time.sleep(0.001)
+        other.synchronize()
+        assert copy.item(0) == array.item(0) == value
+        with pytest.raises(Boom):
+            stream.synchronize()
 
 
 def test_an_exception_with_a_long_text(stream):

@@ -133,11 +133,16 @@ cdef str text_of(const char *text):
 
 
 cdef int raise_error(const cai_error *error, Entries *entries) except -1:
-    """Raises a failure of the C library; `entries` are the values of the dict, or NULL."""
+    """Raises a failure of the C library; `entries` are the values of the dict, or NULL. The
+    exception of a callback is raised unchanged."""
+    message = text_of(error.message)
+    failure = raised_as(message)
+    if failure is not None:
+        raise failure
     value = None
     if entries != NULL and 0 < error.entry < ENTRIES and entries.value[error.entry] != NULL:
         value = <object>entries.value[error.entry]
-    raise from_status(error.status, error.native, text_of(error.message),
+    raise from_status(error.status, error.native, message,
                       text_of(cai_entry_name(error.entry)), value)
 
 

@@ -222,14 +222,21 @@ cdef cai_status tell(exception, cai_error *error, Told told=None) noexcept:
     try:
         status, native = status_of(exception)
         data = type(exception).__name__.encode("utf-8", "replace")
-        text = f"{type(exception).__name__}: {exception!s}".replace("\0", "\\0")
+        text = f"{type(exception).__name__}: {text_of_exception(exception)}".replace("\0", "\\0")
         number = next(numbers)
         data = f"{_MARK}{number}{_MARK_END}{text}".encode("utf-8", "replace")
         data = data[:sizeof(error.message) - 1].decode("utf-8", "ignore").encode()
         keep_raised(exception, number, told)
     except BaseException:
-        pass  # its own text fails: C is told no more
+        pass  # C is told no more
     return report(status, native, data, error)
+
+
+cdef object text_of_exception(exception):
+    try:
+        return str(exception)
+    except BaseException:
+        return "an exception without a text"
 
 
 cdef cai_status put_off(exception, cai_error *error) noexcept:

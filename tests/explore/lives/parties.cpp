@@ -149,6 +149,8 @@ const World::Party World::parties[] = {
     {"enqueue", &World::enqueue},
     {"delay", &World::delay, true},
     {"delay", &World::delay, true},
+    {"fail_behind", &World::fail_behind},
+    {"fail_behind", &World::fail_behind},
     {"compare", &World::compare},
     {"hand_out", &World::hand_out, true},
     {"await", &World::await},

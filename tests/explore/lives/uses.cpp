@@ -154,6 +154,27 @@ void World::delay(const Step &step) {
   });
 }
 
+// Work of the program's own fails, behind all that was queued on a stream of the CPU: only that
+// stream says so, whatever is used meanwhile.
+void World::fail_behind(const Step &step) {
+  const cai_work_fn fails = [](void *, cai_error *) { return cai_status{CAI_ERR_BOUNDS}; };
+  constexpr void (World::*uses[])(const Step &) = {&World::fill, &World::copy, &World::read,
+                                                   &World::await, &World::compare};
+  const auto which = streams_.begin() + step[1] % 2;
+  const Stream failing = *which;
+  MUST_HOLD(is_cpu(failing.device) && failing.mode == CAI_MODE_ASYNC);
+  must("fail_behind", CAI_OK, [&](cai_error *error) {
+    return cai_stream_enqueue(failing.handle, fails, nullptr, nullptr, error);
+  });
+  if (step[4] % 2) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  streams_.erase(which);
+  const Step use{step[0], step[3], step[4] / 2, step[2] / 5, step[1] / 2};
+  (this->*uses[step[2] % std::size(uses)])(use);
+  streams_.insert(streams_.begin() + step[1] % 2, failing);
+  must("synchronize", CAI_ERR_BOUNDS,
+       [&](cai_error *error) { return cai_stream_synchronize(failing.handle, error); });
+}
+
 void World::compare(const Step &) {
   check_bytes();
 }

@@ -219,6 +219,7 @@ class World {
   void read(const Step &step);
   void enqueue(const Step &step);
   void delay(const Step &step);
+  void fail_behind(const Step &step);
   void compare(const Step &step);
   void hand_out(const Step &step);
   void await(const Step &step);

@@ -162,13 +162,14 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
     if not is_laid_out(&layout, flags):
         raise BufferError(f"strides: the array has {self.strides}, not those that were asked for")
     lend_memory(self)
+    self.failure = None
     try:
         address = host_dict(self)["data"][0]
     except BaseException as failure:
         take_memory_back(self)
         # If a buffer fails, NumPy ignores the error and asks for the dict. The dict must then raise
         # that error, unless it fails by itself.
-        if array.mask == NULL and not isinstance(failure, StateError):
+        if array.mask == NULL and not cai_py_is_freed(array):
             self.failure = failure
         raise
     Py_INCREF(format)

@@ -86,6 +86,7 @@ cdef class Memory:
     """
 
     cdef cai_memory *memory
+    cdef object failure  # of a buffer, which __array__ must raise
     cdef object __weakref__
 
     def __init__(self, size, kind="default", *, device=None, stream=None, manager=None, align=0,
@@ -619,13 +620,15 @@ cdef class Memory:
         except StateError:
             raise BufferError("the memory was freed") from None
         lend_all(array)
+        self.failure = None
         try:
             self.describe_for_buffer(&info)  # once more: only lent memory stays
             array.synchronize()
             PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size,
                               info.flags & CAI_MEMORY_READONLY, flags)
-        except BaseException:
+        except BaseException as failure:
             take_all_back(array)
+            self.failure = failure
             raise
         Py_INCREF(array)
         buffer.internal = <void *>array
@@ -634,6 +637,15 @@ cdef class Memory:
         array = <object>buffer.internal
         take_all_back(array)
         Py_DECREF(array)
+
+    def __array__(self, dtype=None, copy=None):
+        """Returns NumPy's array of the bytes. NumPy asks for it if the buffer fails, ignoring why;
+        so this raises what the buffer has raised."""
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+        import numpy
+        return numpy.array(memoryview(self), dtype=dtype, copy=copy)
 
     # Without these methods, Python reads the bytes as text: int() of the byte 53 is 5.
     def __int__(self):

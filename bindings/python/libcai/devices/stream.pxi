@@ -151,14 +151,15 @@ cdef class Stream:
     reference does not wait: queued work still runs. ``with stream:`` makes it the thread's current
     stream of its device; at the end it is synchronised, and the previous stream is current again.
     If a later block of the device has not ended, as in another generator, that block's stream stays
-    current, and at its end the stream before both blocks becomes current.
+    current, and at its end the stream before both blocks becomes current. If several blocks are of
+    one `Stream`, the last of them counts as the one that ends.
 
     A failure of work on a stream, such as a function that raises, is raised once, by the next
     `enqueue` (which then queues nothing), `busy`, `synchronize`, `follow` (of either stream),
     `Event.wait` for the stream, or end of a ``with`` block. For a CPU stream it may also be raised
     by the next `record`, by other work that is queued there (`fill`, `copy`, `to`), and by
-    functions that wait for an array that the stream works on (`Array.item`, a buffer, a dict for
-    the host). On a CPU stream the failure also drops all work queued behind it. Failures of CPU
+    functions that wait for work that was dropped (`Array.item`, a buffer, a dict for the host). On
+    a CPU stream the failure also drops all work queued behind it. Failures of CPU
     streams that are left at exit go to `on_failure`, or else to ``sys.unraisablehook``.
 
     An exception is kept until it is raised, or the `Stream` goes. Then only the last 16 that other

@@ -1464,7 +1464,9 @@ functions! {
     /// [`cai_stream_enqueue()`], which then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`],
     /// [`cai_stream_follow()`], [`cai_event_wait()`], or, on the CPU, [`cai_event_record()`]. If there is no such
     /// call, the failure goes to the hook of [`cai_on_failure()`]. On a CPU stream the failure also drops
-    /// all work queued after it (`done` is still called).
+    /// all work queued after it (`done` is still called). A call that waits for work on an array which
+    /// was dropped, or for the work that failed if that was recorded, returns the failure, too, unless
+    /// an earlier call did; a call that waits for earlier work of the stream does not.
     ///
     /// Work on a CPU stream may use arrays. A call inside it that waits for pending work (a use,
     /// [`cai_array_copy()`], [`cai_array_item()`], [`cai_array_eval()`], [`cai_array_sync_host()`], writing the dict)

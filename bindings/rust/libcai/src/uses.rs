@@ -461,7 +461,8 @@ impl Array {
     }
 
     /// Begins to write the array on a stream, in full order. No other guard of this object can
-    /// exist meanwhile; guards of its clones are ordered.
+    /// exist meanwhile. A guard of a clone is ordered with this one if one of them begins after the
+    /// other has ended.
     ///
     /// # Errors
     /// As [`Use::begin`].
