@@ -241,13 +241,14 @@ enum {
  *               device, of libcai or of the driver, until this one returns; nor in cai_drain() or
  *               cai_pending_flush(), or in a use, a copy, an allocation or a free on another GPU,
  *               which look at what is pending on all GPUs. It waits for the work of CPU streams on
- *               memory that ends with the context, unless it is called by such work, but not for
- *               that of other GPUs: synchronise these before. It frees what libcai's managers have
- *               allocated from pools, which outlive the context, and calls the `release` of wrapped
- *               streams of the context, while these exist. After it, using memory, streams and
- *               events of the device that are still referenced returns #CAI_ERR_STATE; releasing
- *               them is safe. The context stays current wherever it was, and the next function that
- *               works on the device creates it again
+ *               memory that ends with the context, but not for that of other GPUs: synchronise
+ *               these before. If work of a CPU stream calls it, it does not wait, since that would
+ *               be for itself: then no other stream's work on such memory may be pending. It frees
+ *               what libcai's managers have allocated from pools, which outlive the context, and
+ *               calls the `release` of wrapped streams of the context, while these exist. After it,
+ *               using memory, streams and events of the device that are still referenced returns
+ *               #CAI_ERR_STATE; releasing them is safe. The context stays current wherever it was,
+ *               and the next function that works on the device creates it again
  * @return as cai_device_synchronize(), after which nothing but synchronising has happened;
  *         #CAI_ERR_CUDA, also for the reset itself; #CAI_ERR_STATE inside of a callback;
  *         #CAI_ERR_ARGUMENT for other flags.
@@ -372,9 +373,11 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * cai_stream_enqueue(), which then queues nothing, cai_stream_query(), cai_stream_synchronize(),
  * cai_stream_follow(), cai_event_wait(), or, on the CPU, cai_event_record(). If there is no such
  * call, the failure goes to the hook of cai_on_failure(). On a CPU stream the failure also drops
- * all work queued after it (`done` is still called). A call that waits for work on an array which
- * was dropped, or for the work that failed if that was recorded, returns the failure, too, unless
- * an earlier call did; a call that waits for earlier work of the stream does not.
+ * all work queued after it (`done` is still called), but not the stream's waits for other streams
+ * and events. Then a call that waits for dropped work on an array, or for the failed work if that
+ * was recorded, returns the failure unless an earlier call did, or the stream was released, and the
+ * hook has it. Such a call may have waited for no other work: repeat it. A call that waits for
+ * earlier work of the stream returns no failure.
  *
  * Work on a CPU stream may use arrays. A call inside it that waits for pending work (a use,
  * cai_array_copy(), cai_array_item(), cai_array_eval(), cai_array_sync_host(), writing the dict)

@@ -23,14 +23,15 @@ SharedMark &mark_of(void *context) noexcept {
   return *static_cast<SharedMark *>(context);
 }
 
-// Queues a wait, with a copy of what it waits for.
+// Queues the work of waiting for something, with a copy of that.
 template <class Awaited, class Wait>
-void push_wait(CpuStream &stream, const Awaited &awaited, Wait) {
+void push_wait(CpuStream &stream, const Awaited &awaited, bool is_wait, Wait) {
   auto theirs = std::make_unique<Awaited>(awaited);
   const auto work = [](void *context, cai_error *error) {
     return guard(error, [&] { Wait()(*static_cast<Awaited *>(context)); });
   };
-  stream.push(work, [](void *context) { delete static_cast<Awaited *>(context); }, theirs.get());
+  const auto done = [](void *context) { delete static_cast<Awaited *>(context); };
+  stream.push(work, done, theirs.get(), is_wait);
   static_cast<void>(theirs.release());
 }
 
@@ -55,13 +56,13 @@ void CpuStream::raise_failure() {
   if (queue_) queue_->failures.raise();
 }
 
-order::HostPoint CpuStream::push(cai_work_fn work, void (*done)(void *context), void *context) {
-  return {queue_, queue_->push(std::make_unique<Task>(Task{work, done, context}))};
+order::HostPoint CpuStream::push(cai_work_fn work, void (*done)(void *context), void *context,
+                                 bool is_wait) {
+  return {queue_, queue_->push(std::make_unique<Task>(Task{work, done, context, is_wait}))};
 }
 
 void CpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *context) {
   if (queue_) {
-    queue_->failures.raise();
     push(work, done, context);
     return;
   }
@@ -71,7 +72,7 @@ void CpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *con
 
 void CpuStream::attach(void (*release)(void *context), void *context) {
   if (!queue_) return release(context);
-  push(nullptr, release, context);
+  queue_->push_always(std::make_unique<Task>(Task{nullptr, release, context}));
 }
 
 void CpuStream::synchronize() {
@@ -94,13 +95,14 @@ std::shared_ptr<Mark> CpuStream::mark() {
 void CpuStream::wait(const std::shared_ptr<Mark> &mark) {
   if (!queue_) return mark->wait();
   if (mark->is_passed() || mark->by() == queue_.get()) return;
-  push_wait(*this, mark, [](const SharedMark &theirs) { theirs->wait(); });
+  push_wait(*this, mark, true, [](const SharedMark &theirs) { theirs->wait(); });
 }
 
 void CpuStream::wait(const order::HostPoint &point) {
   if (!queue_) return point.queue->wait_for(point.number);
   if (point.queue == queue_) return;
-  push_wait(*this, point,
+  // It would take the failure of what is awaited. Only the work after it relies on it.
+  push_wait(*this, point, false,
             [](const order::HostPoint &theirs) { theirs.queue->wait_for(theirs.number); });
 }
 

@@ -29,7 +29,10 @@ class CpuStream final : public cai_stream {
   bool is_at_once() const noexcept { return !queue_; }
   // For a stream with a thread. point(): all queued work; push(): the work up to the pushed one.
   order::HostPoint point() const { return {queue_, queue_->pushed()}; }
-  order::HostPoint push(cai_work_fn work, void (*done)(void *context), void *context);
+  // Throws the failure of earlier work that no call has returned; the context is the caller's then.
+  // A wait is not dropped.
+  order::HostPoint push(cai_work_fn work, void (*done)(void *context), void *context,
+                        bool is_wait = false);
 
   std::atomic<std::int32_t> thread_limit;
 

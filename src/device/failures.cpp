@@ -25,11 +25,12 @@ Failures::~Failures() {
   if (first_) report(*first_);
 }
 
-void Failures::note(const cai_error &error, std::uint64_t number) noexcept {
+bool Failures::note(const cai_error &error, std::uint64_t number) noexcept {
   const std::lock_guard lock(lock_);
-  if (first_) return;
+  if (first_) return false;
   first_ = error;
   number_.store(number, std::memory_order_release);
+  return true;
 }
 
 std::optional<cai_error> Failures::take(std::uint64_t up_to) noexcept {

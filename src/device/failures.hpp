@@ -22,8 +22,9 @@ class Failures {
   // Nobody can ask a stream that was destroyed before its work failed.
   ~Failures();
 
-  // `number` is that of the work, if the stream's work is numbered.
-  void note(const cai_error &error, std::uint64_t number = 0) noexcept;
+  // `number` is that of the work, if the stream's work is numbered. Returns false if an earlier
+  // failure is kept.
+  bool note(const cai_error &error, std::uint64_t number = 0) noexcept;
   // Whether work up to a number has failed, or was dropped, and no call has returned that.
   bool any(std::uint64_t up_to = all) const noexcept {
     return number_.load(std::memory_order_acquire) <= up_to;

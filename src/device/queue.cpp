@@ -56,21 +56,29 @@ void Queue::require_alive() const {
   if (!is_alive()) fail_in_child();
 }
 
-std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
+// With one lock, so that no work comes between a failure, which drops what is there, and the call
+// that returns it.
+std::uint64_t Queue::push(std::unique_ptr<Task> task) {
+  std::unique_lock lock(mutex_);
+  failures.raise();
+  return add(std::move(task), std::move(lock));
+}
+
+std::uint64_t Queue::push_always(std::unique_ptr<Task> task) noexcept {
+  return add(std::move(task), std::unique_lock(mutex_));
+}
+
+std::uint64_t Queue::add(std::unique_ptr<Task> task, std::unique_lock<std::mutex> lock) noexcept {
   Task *const last = task.release();
-  std::uint64_t number = 0;
-  bool wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    number = numbers.fetch_add(1, std::memory_order_acq_rel) + 1;
-    last->number = number;
-    (last_ ? last_->next : first_) = last;
-    last_ = last;
-    (newest_ ? newest_->later : oldest_) = last;
-    newest_ = last;
-    pushed_.store(number, std::memory_order_release);
-    wake = std::exchange(sleeping_, false);
-  }
+  const std::uint64_t number = numbers.fetch_add(1, std::memory_order_acq_rel) + 1;
+  last->number = number;
+  (last_ ? last_->next : first_) = last;
+  last_ = last;
+  (newest_ ? newest_->later : oldest_) = last;
+  newest_ = last;
+  pushed_.store(number, std::memory_order_release);
+  const bool wake = std::exchange(sleeping_, false);
+  lock.unlock();
   if (wake) arrived_.notify_one();
   return number;
 }
@@ -175,8 +183,7 @@ Task *Queue::note(const cai_error &error, Task *rest) noexcept {
     while (*end) end = &(*end)->next;
     *end = std::exchange(first_, nullptr);
     last_ = nullptr;
-    told = closed_;
-    if (!told) failures.note(error, running);
+    told = closed_ || !failures.note(error, running);
   }
   if (told) report(error);
   return rest;
@@ -185,13 +192,17 @@ Task *Queue::note(const cai_error &error, Task *rest) noexcept {
 void Queue::work() noexcept {
   here = this;
   while (Task *rest = take()) {
+    bool drops = false;
     while (Task *const task = rest) {
       rest = task->next;
       running = task->number;
-      const std::optional<cai_error> failure = run(task->work, task->context);
-      if (failure) rest = note(*failure, rest);
+      std::optional<cai_error> failure;
+      if (!drops || task->is_wait) failure = run(task->work, task->context);
+      if (failure) {
+        rest = note(*failure, rest);
+        drops = true;
+      }
       finish(task);
-      while (failure && rest) finish(std::exchange(rest, rest->next));
     }
   }
 }

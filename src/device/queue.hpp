@@ -18,6 +18,7 @@ struct Task {
   cai_work_fn work;             // may be null
   void (*done)(void *context);  // called after the work, or instead of it; may be null
   void *context;
+  bool is_wait = false;  // which later work relies on, so that it is not dropped
   Task *next = nullptr;
   std::uint64_t number = 0;
   Task *later = nullptr;  // the next one of the queue that has not finished
@@ -37,8 +38,11 @@ class Queue final : public order::HostQueue {
   // Throws CAI_ERR_STATE if it is not.
   void require_alive() const;
 
-  // Returns the task's number.
-  std::uint64_t push(std::unique_ptr<Task> task) noexcept;
+  // Returns the task's number. Throws the failure that no call has returned; the context is the
+  // caller's then.
+  std::uint64_t push(std::unique_ptr<Task> task);
+  // The same for what does not depend on earlier work.
+  std::uint64_t push_always(std::unique_ptr<Task> task) noexcept;
   std::uint64_t pushed() const noexcept { return pushed_.load(std::memory_order_acquire); }
   bool is_over(std::uint64_t number) const noexcept override;
   void wait_for(std::uint64_t number) override;
@@ -57,6 +61,7 @@ class Queue final : public order::HostQueue {
   bool has_done(std::uint64_t number) const noexcept {
     return finished_.load(std::memory_order_acquire) >= number;
   }
+  std::uint64_t add(std::unique_ptr<Task> task, std::unique_lock<std::mutex> lock) noexcept;
   void wait_until_done(std::uint64_t number) const;
   // The last task before a number that has not finished, or 0.
   std::uint64_t last_before(std::uint64_t number) noexcept;

@@ -93,8 +93,8 @@ void wait_in_work(CpuStream &stream, order::Event event, cai_device device, std:
   const auto wait_for_it = [](void *context, cai_error *error) {
     return guard(error, [&] { static_cast<GpuPoint *>(context)->wait(); });
   };
-  stream.push(
-      wait_for_it, [](void *context) { delete static_cast<GpuPoint *>(context); }, point.get());
+  const auto done = [](void *context) { delete static_cast<GpuPoint *>(context); };
+  stream.push(wait_for_it, done, point.get(), true);
   static_cast<void>(point.release());
 }
 

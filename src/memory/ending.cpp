@@ -292,8 +292,12 @@ cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
   return give_back(memory, Try::first, error);
 }
 
-void end_claim_of_stream(void *memory) {
-  end_claim_of_work(*static_cast<cai_memory *>(memory));
+void end_claim_of_stream(void *claimed) {
+  cai_memory &memory = *static_cast<cai_memory *>(claimed);
+  const bool ends_with_context = memory.epoch != 0;
+  const std::int32_t ordinal = memory.epoch_gpu;
+  end_claim(memory);
+  if (ends_with_context) device::end_host_work(ordinal);
 }
 
 // Adds a claim for the work that is queued on a CPU stream now.
@@ -326,31 +330,20 @@ void end_claim(cai_memory &memory) noexcept {
   if (drop_claim(memory, &error) != CAI_OK) report(error);
 }
 
-void claim_for_work(cai_memory &memory) {
-  claim(memory);
-  if (memory.epoch) device::begin_host_work(memory.epoch_gpu);
-}
-
-cai_memory *claim_for_work_at(std::uint64_t address) noexcept {
+cai_memory *claim_at(std::uint64_t address) noexcept {
   std::uint64_t offset = 0;
   const HeldMemory found(look_up(address, &offset));
   cai_memory *const memory = found.get();
   if (!memory) return nullptr;
-  return guard(nullptr, [&] { claim_for_work(*memory); }) == CAI_OK ? memory : nullptr;
-}
-
-void end_claim_of_work(cai_memory &memory) noexcept {
-  const bool ends_with_context = memory.epoch != 0;
-  const std::int32_t ordinal = memory.epoch_gpu;
-  end_claim(memory);
-  if (ends_with_context) device::end_host_work(ordinal);
+  return guard(nullptr, [&] { claim(*memory); }) == CAI_OK ? memory : nullptr;
 }
 
 void claim_until_passed(cai_memory &memory, cai_stream *stream) {
-  claim_for_work(memory);
+  claim(memory);
+  if (memory.epoch) device::begin_host_work(memory.epoch_gpu);
   cai_error error;
   if (cai_stream_attach(stream, end_claim_of_stream, &memory, &error) == CAI_OK) return;
-  end_claim_of_work(memory);  // the caller still has one
+  end_claim_of_stream(&memory);  // the caller still has one
   throw Failure(error);
 }
 

@@ -300,7 +300,7 @@ void keep_old_stream(cai_memory &memory, cai_stream *next) {
       return;
     old = device::HeldStream::one_more(memory.free_stream.stream.get());
   }
-  if (!device::is_cpu(old.get()->device)) record(memory, old.get());
+  record(memory, old.get());
 }
 
 void set_stream(cai_memory &memory, cai_stream *stream) {

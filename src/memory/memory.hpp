@@ -169,12 +169,10 @@ void require_not_freed(const cai_array &array);
 // CAI_ERR_STATE if it was freed.
 void claim(cai_memory &memory);
 void end_claim(cai_memory &memory) noexcept;
-// The same for work that is queued: before it resets the GPU, a reset waits until that has ended.
-void claim_for_work(cai_memory &memory);
-void end_claim_of_work(cai_memory &memory) noexcept;
 // The same for memory that cai_memory_find() finds at an address; null if there is none.
-cai_memory *claim_for_work_at(std::uint64_t address) noexcept;
-// Adds a claim until the stream has completed the work that is queued there now.
+cai_memory *claim_at(std::uint64_t address) noexcept;
+// Adds a claim until the stream has completed the work that is queued there now. A reset of the
+// memory's context waits until then.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);
 
 // A claim for as long as a function uses the memory: other threads may free it meanwhile.

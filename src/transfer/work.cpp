@@ -51,17 +51,15 @@ bool serves(const cai_stream &stream, const cai_array &array, cai_device its_dev
 }
 
 HostWork::~HostWork() {
-  for (int i = 0; i < memory_count_; ++i) {
-    const auto [memory, gpu] = memories_[i];
-    memory ? memory::end_claim_of_work(*memory) : device::end_host_work(gpu);
-  }
+  for (int i = 0; i < memory_count_; ++i) memory::end_claim(*memories_[i]);
   for (int i = 0; i < owner_count_; ++i) owners_[i]->release(owners_[i]);
+  for (int i = 0; i < context_count_; ++i) device::end_host_work(contexts_[i]);
 }
 
 void HostWork::hold(const cai_array &array) {
   if (cai_memory *const memory = memory::memory_under(array)) {
-    memory::claim_for_work(memory::require_live(memory));
-    memories_[memory_count_++] = {memory, -1};
+    memory::claim(memory::require_live(memory));
+    hold_claimed(*memory);
   } else {
     hold_memory_at(array);
   }
@@ -85,12 +83,22 @@ int32_t gpu_that_has_pinned(const cai_array &array) noexcept {
 
 // An import is of the memory at its address, and so is a mask.
 void HostWork::hold_memory_at(const cai_array &part) {
-  if (cai_memory *const memory = memory::claim_for_work_at(part.data)) {
-    memories_[memory_count_++] = {memory, -1};
+  if (cai_memory *const memory = memory::claim_at(part.data)) {
+    hold_claimed(*memory);
   } else if (const int32_t gpu = gpu_that_has_pinned(part); gpu >= 0) {
-    device::begin_host_work(gpu);
-    memories_[memory_count_++] = {nullptr, gpu};
+    hold_context(gpu);
   }
+}
+
+// A claim may end before the last reference to the memory does.
+void HostWork::hold_claimed(cai_memory &memory) noexcept {
+  memories_[memory_count_++] = &memory;
+  if (memory.epoch) hold_context(memory.epoch_gpu);
+}
+
+void HostWork::hold_context(int32_t gpu) noexcept {
+  device::begin_host_work(gpu);
+  contexts_[context_count_++] = gpu;
 }
 
 namespace {

@@ -52,15 +52,15 @@ class HostWork {
   void hold(const cai_array &array);
 
  private:
-  struct HeldMemory {
-    cai_memory *memory;  // of libcai's, with a claim; null: other memory, which the GPU has pinned
-    int32_t gpu;
-  };
   void hold_memory_at(const cai_array &part);
+  void hold_claimed(cai_memory &memory) noexcept;
+  void hold_context(int32_t gpu) noexcept;
 
+  // Those of masks, too. A reset waits for the work of a context until nothing is held any more.
+  cai_memory *memories_[2 * most_used] = {};  // with claims
   cai_owner *owners_[most_used] = {};
-  HeldMemory memories_[2 * most_used] = {};  // those of masks, too
-  int owner_count_ = 0, memory_count_ = 0;
+  int32_t contexts_[2 * most_used] = {};  // by their GPUs: some memory ends with them
+  int memory_count_ = 0, owner_count_ = 0, context_count_ = 0;
 };
 
 // Does the work in the order of a CPU stream, after what is pending on the arrays; their owners

@@ -297,6 +297,68 @@ TEST(HostWork, IsNotDroppedForAFailureOfWhatItNeedNotWaitFor) {
   }
 }
 
+// Between the failure and its return no work is accepted.
+TEST(HostWork, IsRefusedOrDroppedAfterAFailure) {
+  struct Round {
+    std::atomic<bool> fails{false};
+    bool has_run = false;
+  };
+  const auto fail = [](void *context, cai_error *error) -> cai_status {
+    static_cast<Round *>(context)->fails = true;
+    return fail_work(context, error);
+  };
+  const auto run = [](void *context, cai_error *) -> cai_status {
+    static_cast<Round *>(context)->has_run = true;
+    return CAI_OK;
+  };
+  const OwnStream stream = make_stream(cpu);
+  for (int i = 0; i < 5000; ++i) {
+    Round round;
+    ASSERT_OK(cai_stream_enqueue(stream, fail, nullptr, &round, error));
+    while (!round.fails) std::this_thread::yield();
+    for (std::atomic<int> pause{0}; pause < i % 200;) ++pause;
+    if (cai_stream_enqueue(stream, run, nullptr, &round, nullptr) == CAI_OK) {
+      EXPECT_EQ(cai_stream_synchronize(stream, nullptr), CAI_ERR_STATE);
+    }
+    ASSERT_OK(cai_stream_synchronize(stream, error));
+    ASSERT_FALSE(round.has_run) << "round " << i;
+  }
+}
+
+// A failure drops work, and not the order of what comes later.
+TEST(HostWork, ComesAfterWhatItsStreamFollowsWhateverHasFailed) {
+  for (const bool by_event : {false, true}) {
+    SCOPED_TRACE(by_event);
+    Slow slow(true), fails(true);
+    cai_event *event = nullptr;
+    ASSERT_OK(cai_event_create(cpu, 0, &event, error));
+    ASSERT_OK(cai_stream_enqueue(fails, fail_work, nullptr, nullptr, error));
+    if (by_event) {
+      ASSERT_OK(cai_event_record(event, slow, error));
+      ASSERT_OK(cai_event_wait(event, fails, error));
+    } else {
+      ASSERT_OK(cai_stream_follow(fails, slow, error));
+    }
+    fails.let_go();
+    std::int32_t busy = 0;
+    while (cai_stream_query(fails, &busy, nullptr) == CAI_OK) std::this_thread::yield();
+    struct Look {
+      const Slow *slow;
+      std::atomic<bool> was_pending{true};
+    } look{&slow};
+    const auto see = [](void *context, cai_error *) -> cai_status {
+      Look &mine = *static_cast<Look *>(context);
+      mine.was_pending = mine.slow->is_pending();
+      return CAI_OK;
+    };
+    ASSERT_OK(cai_stream_enqueue(fails, see, nullptr, &look, error));
+    slow.let_go();
+    ASSERT_OK(cai_stream_synchronize(fails, error));
+    EXPECT_FALSE(look.was_pending);
+    cai_event_release(event);
+  }
+}
+
 TEST(HostWork, WritesComeAfterReadsAndReadsAfterWritesOnly) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64), other = allocate(cpu, 1, 64);
   const OwnArray x = array_of(memory, {64}), y = array_of(other, {64});
@@ -424,6 +486,27 @@ TEST(HostWork, DoesNotWaitForWhatComesAfterIt) {
   unsigned char byte = 0;
   ASSERT_OK(cai_array_item(x, &last, &byte, error));
   EXPECT_EQ(byte, eight);
+}
+
+// Of which the owner was not told: the stream is known to be the memory's.
+TEST(HostWork, OfAFormerFreeStreamIsWaitedFor) {
+  for (const Reader &reader : readers) {
+    SCOPED_TRACE(reader.name);
+    Slow slow(true);
+    const OwnStream next = make_stream(cpu);
+    const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64, slow);
+    const OwnArray x = array_of(memory, {64});
+    auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
+    const auto write = [](void *to, cai_error *) -> cai_status {
+      std::fill_n(static_cast<unsigned char *>(to), 64, seven);
+      return CAI_OK;
+    };
+    ASSERT_OK(cai_stream_enqueue(slow, write, nullptr, bytes, error));
+    ASSERT_OK(cai_memory_set_stream(memory, next, error));
+    slow.let_go();
+    ASSERT_OK(reader.begin(x, error));
+    EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+  }
 }
 
 // Nor does it fail for that.

@@ -354,6 +354,28 @@ TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnImports) {
   }
 }
 
+// The last reference may be the work's: its end asks the driver.
+TEST_F(ResetsOfContexts, WaitUntilWorkOfTheHostHasReleasedWhatItUsed) {
+  static std::atomic<bool> is_over;
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_PINNED, size);
+  Array given(describe(memory).data, CAI_STREAM_NONE);
+  given.array.device_type = CAI_DEVICE_CUDA_HOST;
+  const auto end_slowly = [](void *) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    is_over = true;
+  };
+  is_over = false;
+  cai_array *array = nullptr;
+  ASSERT_OK(cai_array_own(&given.array, end_slowly, nullptr, &array, error));
+  Slow slow(true);
+  const unsigned char seven = 7;
+  ASSERT_OK(cai_array_fill(array, &seven, slow, error));
+  cai_array_release(array);
+  slow.let_go();
+  reset(0);
+  EXPECT_TRUE(is_over);
+}
+
 // Whoever has pinned it.
 TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnMemoryOfOthers) {
   const auto pin = driver_function<int (*)(void **, std::size_t, unsigned)>("cuMemHostAlloc");
