@@ -35,7 +35,7 @@ class Slow {
   static cai_status pause(void *context, cai_error *) {
     Slow &slow = *static_cast<Slow *>(context);
     slow.held_.wait(true);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     slow.passed_ = true;
     return CAI_OK;
   }
