@@ -51,9 +51,9 @@ bool serves(const cai_stream &stream, const cai_array &array, cai_device its_dev
 }
 
 HostWork::~HostWork() {
-  for (int i = 0; i < memory_count_; ++i) memory::end_claim(*memories_[i]);
-  for (int i = 0; i < owner_count_; ++i) owners_[i]->release(owners_[i]);
-  for (int i = 0; i < context_count_; ++i) device::end_host_work(contexts_[i]);
+  for (cai_memory *const memory : memories_) memory::end_claim(*memory);
+  for (cai_owner *const owner : owners_) owner->release(owner);
+  for (const int32_t gpu : contexts_) device::end_host_work(gpu);
 }
 
 void HostWork::hold(const cai_array &array) {
@@ -65,7 +65,7 @@ void HostWork::hold(const cai_array &array) {
   }
   if (array.mask) hold_memory_at(*array.mask);
   cai_array_retain(&array);
-  owners_[owner_count_++] = array.owner;
+  owners_.add(array.owner);
 }
 
 namespace {
@@ -91,14 +91,14 @@ void HostWork::hold_memory_at(const cai_array &part) {
 }
 
 // A claim may end before the last reference to the memory does.
-void HostWork::hold_claimed(cai_memory &memory) noexcept {
-  memories_[memory_count_++] = &memory;
+void HostWork::hold_claimed(cai_memory &memory) {
+  memories_.add(&memory);
   if (memory.epoch) hold_context(memory.epoch_gpu);
 }
 
-void HostWork::hold_context(int32_t gpu) noexcept {
+void HostWork::hold_context(int32_t gpu) {
   device::begin_host_work(gpu);
-  contexts_[context_count_++] = gpu;
+  contexts_.add(gpu);
 }
 
 namespace {

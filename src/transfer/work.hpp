@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cai/memory.h"
+#include "core/few.hpp"
 #include "device/gpu_stream.hpp"
 #include "transfer/walk.hpp"
 
@@ -53,14 +54,13 @@ class HostWork {
 
  private:
   void hold_memory_at(const cai_array &part);
-  void hold_claimed(cai_memory &memory) noexcept;
-  void hold_context(int32_t gpu) noexcept;
+  void hold_claimed(cai_memory &memory);
+  void hold_context(int32_t gpu);
 
   // Those of masks, too. A reset waits for the work of a context until nothing is held any more.
-  cai_memory *memories_[2 * most_used] = {};  // with claims
-  cai_owner *owners_[most_used] = {};
-  int32_t contexts_[2 * most_used] = {};  // by their GPUs: some memory ends with them
-  int memory_count_ = 0, owner_count_ = 0, context_count_ = 0;
+  Few<cai_memory *, 4> memories_;  // with claims
+  Few<cai_owner *, 2> owners_;
+  Few<int32_t, 4> contexts_;  // by their GPUs: some memory ends with them
 };
 
 // Does the work in the order of a CPU stream, after what is pending on the arrays; their owners
