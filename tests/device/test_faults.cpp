@@ -247,6 +247,24 @@ TEST_F(DeviceFaults, OfWaitingInWork) {
   EXPECT_EQ(after.ends, 1);
 }
 
+// A wait is not dropped for a failure that no call has returned yet: then its own one is told.
+TEST_F(DeviceFaults, OfWaitingBehindAFailure) {
+  const Stream stream(gpu0, CAI_MODE_ASYNC), queue(cpu, CAI_MODE_ASYNC);
+  const auto fail = [](void *, cai_error *) { return cai_status{CAI_ERR_BOUNDS}; };
+  Told told;
+  Door door;
+  ASSERT_OK(door.work.enqueue(queue, error));
+  ASSERT_OK(cai_stream_enqueue(queue, fail, nullptr, nullptr, error));
+  ASSERT_OK(cai_stream_follow(queue, stream, error));
+  MUST(gpu().simcuda_fail("cuEventSynchronize", 1, 999));
+  door.open();
+  EXPECT_EQ(cai_stream_synchronize(queue, nullptr), CAI_ERR_BOUNDS);
+  ASSERT_OK(cai_stream_synchronize(queue, error));
+  const std::vector<std::string> messages = told.messages();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].rfind("[cuEventSynchronize]", 0), 0U);
+}
+
 // Releases cannot fail: they tell.
 TEST_F(DeviceFaults, OfReleases) {
   EXPECT_EQ(cai_pending_flush(gpu0, nullptr), CAI_OK);  // what is left of others

@@ -541,6 +541,15 @@ TEST(HostWork, DoesNotFailForWhatComesAfterIt) {
   EXPECT_EQ(cai_array_sync_host(x, nullptr), CAI_ERR_STATE);
 }
 
+TEST(HostWork, OnWhatSaysPinnedIsAtItsOwnAddress) {
+  HostBytes bytes;
+  Array said(reinterpret_cast<Address>(bytes.bytes), CAI_STREAM_NONE);
+  said.array.device_type = CAI_DEVICE_CUDA_HOST;
+  std::uint64_t host = 0;
+  ASSERT_OK(cai_array_host(&said.array, &host, error));
+  EXPECT_EQ(host, said.array.data);
+}
+
 // The stream's thread gives the memory back while the host looks at what is kept of it.
 TEST(HostWork, EndsFreedMemoryWhileTheHostWaits) {
   const OwnStream stream = make_stream(cpu);
