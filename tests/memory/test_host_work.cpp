@@ -509,7 +509,7 @@ TEST(HostWork, OfAFormerFreeStreamIsWaitedFor) {
   }
 }
 
-// Nor does it fail for that.
+// Nor does work fail for what was queued after it.
 TEST(HostWork, DoesNotFailForWhatComesAfterIt) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});
