@@ -52,11 +52,9 @@ struct Work {
   static void end(void *self) { ++static_cast<Work *>(self)->ended; }
 };
 
-using Works = std::vector<Work *>;
-
 struct Stream {
   cai_stream *handle = nullptr;
-  Works queued;                      // since its last failure was told, or all was seen to be over
+  std::vector<Work *> queued;        // since its last failure was told, or all was seen to be over
   std::vector<const Work *> before;  // its next work
 };
 
@@ -79,7 +77,10 @@ class Program {
   Program(const Program &) = delete;
   Program &operator=(const Program &) = delete;
   ~Program() {
-    for (const Stream &each : streams_) cai_stream_release(each.handle);
+    for (const Stream &each : streams_) {  // whose threads use the work, if it is wrong, too
+      while (cai_stream_synchronize(each.handle, nullptr) != CAI_OK) continue;
+      cai_stream_release(each.handle);
+    }
     for (const Event &each : events_) cai_event_release(each.handle);
   }
 

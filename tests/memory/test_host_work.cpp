@@ -488,27 +488,6 @@ TEST(HostWork, DoesNotWaitForWhatComesAfterIt) {
   EXPECT_EQ(byte, eight);
 }
 
-// Of which the owner was not told: the stream is known to be the memory's.
-TEST(HostWork, OfAFormerFreeStreamIsWaitedFor) {
-  for (const Reader &reader : readers) {
-    SCOPED_TRACE(reader.name);
-    Slow slow(true);
-    const OwnStream next = make_stream(cpu);
-    const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64, slow);
-    const OwnArray x = array_of(memory, {64});
-    auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
-    const auto write = [](void *to, cai_error *) -> cai_status {
-      std::fill_n(static_cast<unsigned char *>(to), 64, seven);
-      return CAI_OK;
-    };
-    ASSERT_OK(cai_stream_enqueue(slow, write, nullptr, bytes, error));
-    ASSERT_OK(cai_memory_set_stream(memory, next, error));
-    slow.let_go();
-    ASSERT_OK(reader.begin(x, error));
-    EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
-  }
-}
-
 // Nor does work fail for what was queued after it.
 TEST(HostWork, DoesNotFailForWhatComesAfterIt) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
@@ -539,6 +518,27 @@ TEST(HostWork, DoesNotFailForWhatComesAfterIt) {
   ASSERT_OK(cai_stream_synchronize(reader, error));
   EXPECT_EQ(reading.status, CAI_OK);
   EXPECT_EQ(cai_array_sync_host(x, nullptr), CAI_ERR_STATE);
+}
+
+// Of which the owner was not told: the stream is known to be the memory's.
+TEST(HostWork, OfAFormerFreeStreamIsWaitedFor) {
+  for (const Reader &reader : readers) {
+    SCOPED_TRACE(reader.name);
+    Slow slow(true);
+    const OwnStream next = make_stream(cpu);
+    const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64, slow);
+    const OwnArray x = array_of(memory, {64});
+    auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
+    const auto write = [](void *to, cai_error *) -> cai_status {
+      std::fill_n(static_cast<unsigned char *>(to), 64, seven);
+      return CAI_OK;
+    };
+    ASSERT_OK(cai_stream_enqueue(slow, write, nullptr, bytes, error));
+    ASSERT_OK(cai_memory_set_stream(memory, next, error));
+    slow.let_go();
+    ASSERT_OK(reader.begin(x, error));
+    EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+  }
 }
 
 TEST(HostWork, OnWhatSaysPinnedIsAtItsOwnAddress) {

@@ -228,7 +228,7 @@ cdef cai_status tell(exception, cai_error *error, Told told=None) noexcept:
         data = data[:sizeof(error.message) - 1].decode("utf-8", "ignore").encode()
         keep_raised(exception, number, told)
     except BaseException:
-        pass  # C is told no more
+        pass  # memory is short: C is told the type alone
     return report(status, native, data, error)
 
 

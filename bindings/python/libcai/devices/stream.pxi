@@ -159,8 +159,8 @@ cdef class Stream:
     `Event.wait` for the stream, or end of a ``with`` block. For a CPU stream it may also be raised
     by the next `record`, by other work that is queued there (`fill`, `copy`, `to`), and by
     functions that wait for work that was dropped (`Array.item`, a buffer, a dict for the host). On
-    a CPU stream the failure also drops all work queued behind it. Failures of CPU
-    streams that are left at exit go to `on_failure`, or else to ``sys.unraisablehook``.
+    a CPU stream the failure also drops all work queued behind it. Failures of CPU streams that are
+    left at exit go to `on_failure`, or else to ``sys.unraisablehook``.
 
     An exception is kept until it is raised, or the `Stream` goes. Then only the last 16 that other
     calls may still raise are kept, with a note of the lines in the place of the traceback, or 1000
