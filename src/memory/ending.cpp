@@ -113,11 +113,21 @@ std::uint64_t put_in_order(cai_memory &memory) {
 // be about to capture its streams once more, and most calls for a stream would end that capture.
 enum class Try { first, again, again_and_wait };
 
+order::Event record_beside_captures(driver::Session &session, order::Stream &stream) {
+  try {
+    return order::Event::record(session, stream);
+  } catch (const Failure &failure) {
+    // On the legacy stream: a blocking stream's capture has begun since that stream was asked.
+    if (failure.error().native == driver::error_capture_implicit) fail_capture();
+    throw;
+  }
+}
+
 // Keeps what is pending on a stream of the memory as a use, or waits for it. Harms no capture that
 // another thread begins on the stream meanwhile.
 void keep_beside_captures(driver::Session &session, cai_memory &memory, order::Stream &stream,
                           Try which) {
-  order::Event event = order::Event::record(session, stream);
+  order::Event event = record_beside_captures(session, stream);
   // To ask for an event that was recorded in a capture ends the capture; once that is over, it is
   // an error. So the stream is asked first.
   probe(session, stream);

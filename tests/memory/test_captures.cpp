@@ -294,6 +294,23 @@ TEST_F(Captures, AFlushHarmsNoCaptureThatBeginsMeanwhile) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
+// Another thread has begun to capture a blocking stream since the legacy stream was asked.
+TEST_F(Captures, OneThatBeginsMeanwhilePutsOffMemoryOfTheLegacyStream) {
+  const OwnStream blocking = make_stream(gpu0, CAI_MODE_SYNC);
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64);
+  begin(blocking);
+  memory.reset();
+  end(blocking);
+  gpu().simcuda_reset_counts();
+  MUST(gpu().simcuda_fail("cuEventRecord", 1, 906));
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(calls("cuEventRecord"), 1U);
+  EXPECT_EQ(calls("cuMemFreeAsync"), 0U);
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
 // If a manager checks for captures itself, libcai does not.
 TEST_F(Captures, TheDriverIsAskedOnce) {
   for (const char *const base : built_in) {

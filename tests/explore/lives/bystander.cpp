@@ -33,7 +33,10 @@ void Bystander::serve() {
     is_busy_ = true;
     is_busy_.notify_all();
     while (state_ == calls) {
-      call(i++);
+      {
+        const std::lock_guard lock(calling_);
+        call(i++);
+      }
       std::this_thread::yield();
     }
     is_busy_ = false;

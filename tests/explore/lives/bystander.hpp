@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 
 namespace lives {
@@ -28,6 +29,9 @@ class Bystander {
     Bystander *const of_;
   };
 
+  // None of its calls is running while the lock is held.
+  std::unique_lock<std::mutex> hold() { return std::unique_lock(calling_); }
+
   // An address that it looks up.
   void show(std::uint64_t address) { address_ = address; }
 
@@ -40,6 +44,7 @@ class Bystander {
   std::atomic<State> state_{holds};
   std::atomic<bool> is_busy_{false};
   std::atomic<std::uint64_t> address_{0};
+  std::mutex calling_;
   std::thread thread_;
 };
 
