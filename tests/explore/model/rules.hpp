@@ -499,8 +499,20 @@ inline void keep_its_own_work_as_1(Model &m, Act &act) {
   m.keep(array, {m.world.record(array.stream), array.stream, array.stream, true});
 }
 
+// The event comes after what is marked on its stream, which may be destroyed now; but consumers of
+// a dict that says the stream still work there.
 inline void keep_a_published_event(Model &m, Act &act) {
-  m.keep(m.arrays[act.array], {act.event, act.stream, kHost, true, 0, {}, act.array});
+  const Array &array = m.arrays[act.array];
+  m.keep(array, {act.event, act.stream, kHost, true, 0, {}, act.array});
+  const auto is_there = [&](const Array &other) {
+    return other.owner == array.owner && other.said == kStream && other.stream == act.stream;
+  };
+  for (const Array &other : m.arrays) {
+    if (is_there(other) && other.there && other.exported) return;
+  }
+  for (Array &other : m.arrays) {
+    if (is_there(other)) other.used = false;
+  }
 }
 
 inline bool on_its_own_stream(Model &m, const Act &act) {
