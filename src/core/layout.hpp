@@ -62,6 +62,7 @@ struct Extent {
       // we.
       if (!multiply(units, extent, &units)) return LayoutFault::shape;
       int64_t span;
+      // NOLINTNEXTLINE(clang-analyzer-core.*): callers have a stride for each extent
       if (!multiply(strides[axis], extent - 1, &span) ||
           !(span < 0 ? add(lo, span, &lo) : add(hi, span, &hi))) {
         strides_fit = false;  // valid if there are no elements

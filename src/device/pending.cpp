@@ -419,6 +419,7 @@ void pend(cai_device device, const PendingFree &free) {
   if (const cai_error *const first = failed.first()) report(*first);
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is pending comes from who has read the limits
 void look_at_pending(cai_device device) noexcept {
   Slot &slot = slot_of(device);
   {

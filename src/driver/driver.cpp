@@ -33,10 +33,9 @@ class Loader {
   void load() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library_) {
-      // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps one per thread
       throw Failure(CAI_ERR_DRIVER, {},
                     "no CUDA driver: %s: install NVIDIA's, of CUDA 12.0 or newer, or use simcuda",
-                    dlerror());
+                    dlerror());  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
     }
     find_ = reinterpret_cast<GetProcAddress>(dlsym(library_, "cuGetProcAddress_v2"));
     if (!find_) {

@@ -74,7 +74,7 @@ HeldManager exchange(cai_device device, HeldManager manager) {
 
 // The device has no manager yet. Code that makes one must not need one.
 HeldManager make_of(const cai_manager_table &table, cai_device device) {
-  const void *const place = &Chosen::get().of(device);
+  const auto *const place = static_cast<const void *>(&Chosen::get().of(device));
   if (InManager::depth_of(place, "create")) {
     throw Failure(CAI_ERR_STATE, {},
                   "manager %.80s: create asks for the manager of %s, which is being made",

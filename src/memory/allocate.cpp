@@ -110,9 +110,8 @@ void unpin_block(cai_memory &memory, uint64_t) {
   // While it is pinned, a GPU may access it. Then it must not be freed, even if nothing unpins it.
   if (is_unpinned && memory.release_foreign) memory.release_foreign(memory.context);
   if (status == CAI_OK) return;
-  const Failure failure(error);
-  if (!was_asked) throw managers::NotAsked(failure);
-  throw failure;
+  if (!was_asked) throw managers::NotAsked(Failure(error));
+  throw Failure(error);
 }
 
 void release_foreign(cai_memory &memory, uint64_t) {

@@ -454,7 +454,6 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
 void drain(bool waits) {
   // An end may release other arrays, whose end is then deferred.
   for (bool ended = true; ended;) {
-    ended = false;
     if (waiting().count.load(std::memory_order_acquire) == 0 && !any_condemned()) break;
     Ending ending;
     {

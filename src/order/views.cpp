@@ -187,6 +187,7 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
   }
   int64_t stride = itemsize;
   int32_t old_axis = old.ndim, axis = to->ndim;
+  // NOLINTBEGIN(clang-analyzer-security.ArrayBound): as many elements on both sides end both
   while (axis > 0) {
     if (to->shape[axis - 1] == 1) {
       to->strides[--axis] = stride;
@@ -213,6 +214,7 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
     }
     stride = wrapping_product(step, to->shape[axis]);
   }
+  // NOLINTEND(clang-analyzer-security.ArrayBound)
   return true;
 }
 
@@ -391,11 +393,11 @@ cai_status cai_array_transpose(const cai_array *array, const int32_t *axes, cai_
     view.ndim = dims->ndim;
     uint64_t seen = 0;
     for (int32_t i = 0; i < dims->ndim; ++i) {
-      int32_t axis = axes ? axes[i] : dims->ndim - 1 - i;
-      if (axis < 0) axis += dims->ndim;
+      const int32_t said = axes ? axes[i] : dims->ndim - 1 - i;
+      const int32_t axis = said < 0 ? said + dims->ndim : said;
       if (axis < 0 || axis >= dims->ndim || (seen >> axis & 1) != 0) {
         return fail(e, CAI_ERR_ARGUMENT, {CAI_ENTRY_NONE, i},
-                    "axes[%d] is %d: out of range for %d dimensions, or repeated", i, axes[i],
+                    "axes[%d] is %d: out of range for %d dimensions, or repeated", i, said,
                     dims->ndim);
       }
       seen |= uint64_t{1} << axis;

@@ -197,7 +197,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
                        "an earlier use of the array is pending: wait for it before the capture");
     }
     // Completed work needs no order, and an edge to it would fail in a capture.
-    constexpr const char *complete = "left out (complete already, and outside of the graph)";
+    static constexpr const char *complete = "left out (complete already, and outside of the graph)";
     if (!external) {
       demand.events.remove_if([&](const Demand::EventOf &event) {
         return trace::left_out(true, {event.index}, trace::stream(stream.value),
@@ -345,9 +345,9 @@ void cover_if_own(driver::Session &session, const cai_array &array, Stream &wait
 
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand,
                   Reading &reading) {
-  constexpr const char *advice = "the host cannot wait for it";
   for (Stream &producer : producers) {
-    for_source(producer, [&] { require_not_capturing(session, producer, advice); });
+    for_source(producer,
+               [&] { require_not_capturing(session, producer, "the host cannot wait for it"); });
   }
   demand.conflicts.remove_if([&](const Conflict &conflict) {
     return is_covered(session, conflict, producers, trace::host) ||
