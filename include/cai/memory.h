@@ -799,8 +799,8 @@ cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream
  *                returns. They are copied unchanged, whatever the type: for bfloat16 and float8
  *                they are the bits
  * @param stream  of the array's device, or of the device that its memory was allocated for; or a
- *                CPU stream if the host may use the memory. NULL: the thread's current stream of
- *                the array's device
+ *                CPU stream for memory of the CPU and pinned memory. NULL: the thread's current
+ *                stream of the array's device
  * @return as cai_array_copy().
  * Since 0.1. */
 cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream,

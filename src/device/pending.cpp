@@ -22,6 +22,7 @@
 #include "core/report.hpp"
 #include "device/current.hpp"
 #include "device/primary.hpp"
+#include "device/queue.hpp"
 #include "device/slots.hpp"
 #include "driver/host_function.hpp"
 
@@ -243,12 +244,17 @@ bool is_ready(driver::CUresult answer) noexcept {
   return answer != driver::error_not_ready;
 }
 
-// Whether a free need not wait for the device, as far as these streams show.
-bool is_idle(const driver::Driver &cu, cai_device device) {
+bool is_idle(const driver::Driver &cu, std::uint64_t stream) noexcept {
+  return is_ready(cu.cuStreamQuery(driver::stream_handle(stream)));
+}
+
+// Whether a free need not wait for the device, as far as the caller's stream shows. No other one is
+// asked: a capture that another thread begins there would be harmed. 0: the stream is not known.
+bool is_idle(const driver::Driver &cu, cai_device device, std::uint64_t stream) {
+  if (stream) return !is_capturing(cu, stream) && is_idle(cu, stream);
   const auto streams = streams_in_sight(device);
-  return std::all_of(streams.begin(), streams.end(), [&](std::uint64_t stream) {
-    return is_ready(cu.cuStreamQuery(driver::stream_handle(stream)));
-  });
+  return std::all_of(streams.begin(), streams.end(),
+                     [&](std::uint64_t each) { return is_idle(cu, each); });
 }
 
 bool has_to_wait(const driver::Driver &cu, cai_device device, const Item &item) noexcept {
@@ -309,8 +315,8 @@ void end_objects(cai_device device, Slot &slot, driver::Faults &failed) noexcept
 
 // Keeps those that must wait for their event.
 void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &slot,
-                            driver::Faults &failed) {
-  if (!is_idle(cu, device)) {
+                            std::uint64_t stream, driver::Faults &failed) {
+  if (!is_idle(cu, device, stream)) {
     const std::lock_guard lock(slot.mutex);
     return slot.look_later(Limits::get());
   }
@@ -342,9 +348,10 @@ void end_frees(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
   end_all(device, slot, &Slot::frees, std::move(frees), failed);
 }
 
-// Frees what is pending. Throws CAI_ERR_CAPTURE if memory cannot be freed now; notes failures of
-// the frees. Returns whether there was anything to free.
-bool flush(cai_device device, Flush which, driver::Faults &failed) {
+// Frees what is pending. `stream`, for if_idle, is the one that the caller works on, or 0. Throws
+// CAI_ERR_CAPTURE if memory cannot be freed now; notes failures of the frees. Returns whether there
+// was anything to free.
+bool flush(cai_device device, Flush which, driver::Faults &failed, std::uint64_t stream = 0) {
   Slot &slot = slot_of(device);
   {
     const std::lock_guard lock(slot.mutex);
@@ -354,7 +361,7 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
     end_objects(device, slot, failed);
     if (which == Flush::objects) return;
     if (which == Flush::if_idle && session) {
-      return end_frees_that_are_due(session->cu, device, slot, failed);
+      return end_frees_that_are_due(session->cu, device, slot, stream, failed);
     }
     end_frees(device, slot, failed);
   });
@@ -362,12 +369,14 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
 }
 
 // The same for callers that do not use the result.
-bool flush_and_report(cai_device device, Flush which) noexcept {
+bool flush_and_report(cai_device device, Flush which, std::uint64_t stream = 0) noexcept {
   if (driver::InHostFunction::is_here()) return false;
+  // A program does not know when the thread of a CPU stream would ask.
+  if (which == Flush::if_idle && Queue::is_any_here()) return false;
   driver::Faults failed;
   bool freed = false;
   try {
-    freed = flush(device, which, failed);
+    freed = flush(device, which, failed, stream);
   } catch (const Failure &failure) {
     if (failure.error().status != CAI_ERR_CAPTURE) failed.note(failure.error());
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): it stays pending
@@ -420,13 +429,13 @@ void pend(cai_device device, const PendingFree &free) {
 }
 
 // NOLINTNEXTLINE(bugprone-exception-escape): what is pending comes from who has read the limits
-void look_at_pending(cai_device device) noexcept {
+void look_at_pending(cai_device device, std::uint64_t stream) noexcept {
   Slot &slot = slot_of(device);
   {
     const std::lock_guard lock(slot.mutex);
     if (!slot.looks(slot.frees.items.size() + 1, Limits::get())) return;
   }
-  flush_and_report(device, Flush::if_idle);
+  flush_and_report(device, Flush::if_idle, stream);
 }
 
 bool make_room(cai_device device) noexcept {

@@ -31,8 +31,9 @@ void pend(cai_device device, const PendingFree &free);
 void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object,
                    void (*forget)(void *object) = nullptr) noexcept;
 
-// Called before a free is added that records an event now: frees what is due without that one.
-void look_at_pending(cai_device device) noexcept;
+// Called before a free is added that records an event on a stream now: frees what is due without
+// that one.
+void look_at_pending(cai_device device, std::uint64_t stream) noexcept;
 
 // Called if memory is short: frees what is pending, if allowed. Returns whether anything was freed.
 bool make_room(cai_device device) noexcept;

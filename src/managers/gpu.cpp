@@ -143,7 +143,7 @@ order::Event event_if_any(uint64_t stream) {
 
 void free_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size,
                 uint64_t stream) {
-  device::look_at_pending(device);
+  device::look_at_pending(device, stream);
   device::pend(device, {free_address, reinterpret_cast<void *>(static_cast<uintptr_t>(address)),
                         size, epoch, nullptr, event_if_any(stream)});
 }

@@ -7,6 +7,7 @@
 
 #include "core/report.hpp"
 #include "device/gpu_stream.hpp"
+#include "device/queue.hpp"
 #include "driver/host_function.hpp"
 #include "memory/memory.hpp"
 #include "memory/registry.hpp"
@@ -109,35 +110,21 @@ std::uint64_t put_in_order(cai_memory &memory) {
   return stream.value;
 }
 
-// The first free of memory, or one that follows frees that a capture prevented. Another thread may
-// be about to capture its streams once more, and most calls for a stream would end that capture.
+// The first free of memory; or one that follows frees that a capture prevented, or comes from the
+// thread of a CPU stream. Another thread may be about to capture the memory's streams then, and
+// most calls for a stream would end that capture.
 enum class Try { first, again, again_and_wait };
-
-order::Event record_beside_captures(driver::Session &session, order::Stream &stream) {
-  try {
-    return order::Event::record(session, stream);
-  } catch (const Failure &failure) {
-    // On the legacy stream: a blocking stream's capture has begun since that stream was asked.
-    if (failure.error().native == driver::error_capture_implicit) fail_capture();
-    throw;
-  }
-}
 
 // Keeps what is pending on a stream of the memory as a use, or waits for it. Harms no capture that
 // another thread begins on the stream meanwhile.
 void keep_beside_captures(driver::Session &session, cai_memory &memory, order::Stream &stream,
                           Try which) {
-  order::Event event = record_beside_captures(session, stream);
-  // To ask for an event that was recorded in a capture ends the capture; once that is over, it is
-  // an error. So the stream is asked first.
-  probe(session, stream);
-  driver::CUresult result = driver::error_invalid_value;
-  if (!stream.capture) {
-    session.use_relaxed_mode();
-    const bool waits = which == Try::again_and_wait;
-    result = waits ? session.cu.cuEventSynchronize(event.handle())
-                   : session.cu.cuEventQuery(event.handle());
-  }
+  order::Event event = order::Event::record_unless_captured(session, stream);
+  if (!event) fail_capture();
+  session.use_relaxed_mode();
+  const driver::CUresult result = which == Try::again_and_wait
+                                      ? session.cu.cuEventSynchronize(event.handle())
+                                      : session.cu.cuEventQuery(event.handle());
   if (result == driver::error_invalid_value) {
     event.destroy(session);
     fail_capture();
@@ -299,7 +286,9 @@ cai_status give_back(cai_memory &memory, Try which, cai_error *error) noexcept {
 // Removes a claim. The last one frees the memory.
 cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
   if (memory.claims.fetch_sub(1, std::memory_order_acq_rel) != 1) return CAI_OK;
-  return give_back(memory, Try::first, error);
+  // The thread of a CPU stream works beside a program that does not know when.
+  const bool may_be_asked = !device::Queue::is_any_here() || is_in_order(memory);
+  return give_back(memory, may_be_asked ? Try::first : Try::again, error);
 }
 
 void end_claim_of_stream(void *claimed) {

@@ -107,6 +107,7 @@ void free_what_outlives(cai_device gpu) noexcept {
     outliving.first = std::exchange(memory->next, nullptr);
     cai_error error;
     if (cai_memory_free(memory, &error) != CAI_OK) report(error);
+    memory->freed_by_reset = true;
     cai_memory_release(memory);
   }
 }
@@ -398,6 +399,7 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
       throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory cannot be freed, only the whole");
     }
     if (memory->freed.exchange(true, std::memory_order_acq_rel)) {
+      if (memory->freed_by_reset.exchange(false)) return;
       throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " was freed already",
                     memory->facts.data);
     }

@@ -221,6 +221,21 @@ Event Event::record(driver::Session &session, Stream &stream) {
   return event;
 }
 
+Event Event::record_unless_captured(driver::Session &session, Stream &stream) {
+  Event event;
+  try {
+    event = record(session, stream);
+  } catch (const Failure &failure) {
+    if (failure.error().native != driver::error_capture_implicit) throw;
+    return {};
+  }
+  // To ask for an event that was recorded in a capture ends the capture; once that is over, it is
+  // an error. So the stream is asked first.
+  probe(session, stream);
+  if (stream.capture) event.destroy(session);
+  return event;
+}
+
 void Event::destroy(driver::Session &session) noexcept {
   try {
     session.use_relaxed_mode();

@@ -42,6 +42,10 @@ class Event {
   // Records a new event on the stream, which must be of the context that it was identified with.
   static Event record(driver::Session &session, Stream &stream);
 
+  // The same if another thread may begin to capture the stream: empty if it is being captured, and
+  // no capture is harmed, but for those of blocking streams if this is the legacy one.
+  static Event record_unless_captured(driver::Session &session, Stream &stream);
+
   explicit operator bool() const noexcept { return node_ != nullptr; }
   bool operator==(const Event &) const = default;
   driver::CUevent handle() const noexcept { return node_->event; }

@@ -2,6 +2,7 @@
 // Memory of managers beside captures: memory in the order of a captured stream is neither allocated
 // nor freed there, by any manager, and is freed once the capture has ended.
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "managers.hpp"
@@ -308,6 +309,43 @@ TEST_F(Captures, OneThatBeginsMeanwhilePutsOffMemoryOfTheLegacyStream) {
   EXPECT_EQ(calls("cuMemFreeAsync"), 0U);
   ASSERT_OK(cai_pending_flush(gpu0, error));
   EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// A free asks its own stream whether the device is idle, and not the legacy one.
+TEST_F(Captures, OfABlockingStreamComeToNoHarmByFreesOnAnother) {
+  const OwnStream blocking = make_stream(gpu0, CAI_MODE_SYNC);
+  std::atomic<bool> is_over{false};
+  std::thread freeing([&] {
+    for (int i = 0; i < 20000; ++i) allocate(gpu0, CAI_KIND_DEFAULT, 64, stream).reset();
+    is_over = true;
+  });
+  for (int i = 0; !is_over; ++i) {
+    begin(blocking, i % 3);
+    end(blocking);
+  }
+  freeing.join();
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// The program does not know when the thread of a CPU stream frees what it has filled.
+TEST_F(Captures, ComeToNoHarmByTheThreadOfACpuStream) {
+  const OwnStream cpu_stream = make_stream(cpu), blocking = make_stream(gpu0, CAI_MODE_SYNC);
+  constexpr unsigned char seven = 7;
+  for (int i = 0; i < 2000; ++i) {
+    const OwnStream &its = i / 3 % 2 ? blocking : stream;
+    OwnMemory memory = allocate(gpu0, CAI_KIND_PINNED, 64, its);
+    OwnArray array = array_of(memory, {64});
+    ASSERT_OK(cai_array_fill(array, &seven, its, error));
+    ASSERT_OK(cai_array_fill(array, &seven, cpu_stream, error));
+    array.reset();
+    memory.reset();
+    begin(its, i % 3);
+    if (i % 2) std::this_thread::sleep_for(std::chrono::microseconds(i % 60));
+    end(its);
+    ASSERT_OK(cai_drain(1, nullptr, error));
+  }
+  ASSERT_OK(cai_stream_synchronize(cpu_stream, error));
   EXPECT_TRUE(failures.messages.empty());
 }
 

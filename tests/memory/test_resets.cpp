@@ -112,6 +112,24 @@ TEST_F(Resets, OfTheContextLeaveNothingThatFreesLaterMemory) {
   EXPECT_EQ(failures.messages, std::vector<std::string>());
 }
 
+// Memory from a pool is freed by the reset itself.
+TEST_F(Resets, OfTheContextLetMemoryBeFreedOnce) {
+  for (const char *const name : {"default", "async", "pool"}) {
+    for (const std::uint32_t kind :
+         {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_MANAGED, CAI_KIND_PINNED}) {
+      const Manager manager = make(name, gpu1);
+      cai_request wanted = request(kind, size);
+      wanted.manager = manager;
+      cai_memory *made = nullptr;
+      ASSERT_OK(cai_memory_alloc(gpu1, &wanted, &made, error));
+      const OwnMemory memory(made);
+      ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+      EXPECT_EQ(cai_memory_free(memory, nullptr), CAI_OK) << name << cai_kind_name(kind);
+      EXPECT_FAILS(CAI_ERR_STATE, "freed already", cai_memory_free(memory, error));
+    }
+  }
+}
+
 // What one reset has ended, though references remain, the next one does not end again.
 TEST_F(Resets, LeaveManagersAloneThatAreDead) {
   const Manager manager = make("default", gpu1);

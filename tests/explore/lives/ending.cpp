@@ -46,7 +46,7 @@ void World::free(const Step &step) {
   // Of imports of what is not found by its address nothing is known.
   if (found->root().was_imported && !found->root().is_found) sync_cpu();
   cai_status expected = CAI_OK;
-  if (found->freed) expected = CAI_ERR_STATE;
+  if (found->freed && !found->freed_by_reset) expected = CAI_ERR_STATE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;
   // It may be freed later; then the failure is reported.
   const bool is_lost = expected == CAI_OK && found->judge && found->judge->loses();
@@ -55,6 +55,7 @@ void World::free(const Step &step) {
     return is_lost && status == CAI_ERR_CUDA ? cai_status{CAI_OK} : status;
   };
   if (!must("free", expected, free_it)) return;
+  if (std::exchange(found->freed_by_reset, false)) return;
   found->freed = true;
   count(*found, -1);
 }
@@ -136,7 +137,7 @@ void World::reset(const Step &step) {
 void World::free_pools(cai_device gpu) {
   const auto free_it = [&](Memory &memory) {
     if (!memory.is_of_pool || memory.home != gpu.id || !memory.is_alive()) return;
-    memory.freed = true;
+    memory.freed = memory.freed_by_reset = true;
     count(memory, -1);
   };
   for (const Shared &each : memories_) free_it(each->whole ? *each->whole : *each);

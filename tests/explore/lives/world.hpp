@@ -96,6 +96,7 @@ struct Memory {
   bool is_of_pool = false;  // the same, and libcai itself frees it before it destroys a context
   bool was_imported = false;
   bool freed = false;
+  bool freed_by_reset = false;  // and not by a call since
   const Judge *judge = nullptr;
   const Owner *owner = nullptr;  // of an array that it was found by
 

@@ -2429,8 +2429,8 @@ functions! {
     ///   returns. They are copied unchanged, whatever the type: for bfloat16 and float8
     ///   they are the bits
     /// - `stream`: of the array's device, or of the device that its memory was allocated for; or a
-    ///   CPU stream if the host may use the memory. NULL: the thread's current stream of
-    ///   the array's device
+    ///   CPU stream for memory of the CPU and pinned memory. NULL: the thread's current
+    ///   stream of the array's device
     ///
     /// # Returns
     ///

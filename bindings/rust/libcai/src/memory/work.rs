@@ -54,8 +54,8 @@ pub fn copy<'f>(
 }
 
 /// Sets all elements of an array, in the order of a stream: `cai_array_fill()`. It begins and ends
-/// the use. `stream` is of the array's device, or a CPU stream if the host may use the memory;
-/// `None`: the thread's current stream of the array's device.
+/// the use. `stream` is of the array's device, or a CPU stream for memory of the CPU and pinned
+/// memory; `None`: the thread's current stream of the array's device.
 ///
 /// # Errors
 /// [`Error::Value`], with entry typestr, if `T` is not the array's own type; the rest as
