@@ -120,7 +120,7 @@ order::Event event_after(uint64_t stream) {
   if (!driver::capture_of(session.cu, stream)) {
     try {
       order::Stream on = order::stream_here(session, stream);
-      after = order::Event::record(session, on);
+      after = order::Event::record_unless_captured(session, on);
     } catch (const std::bad_alloc &) {
       session.use_relaxed_mode();
       driver::call(session.cu.cuStreamSynchronize, driver::stream_handle(stream));

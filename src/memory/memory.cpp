@@ -106,8 +106,8 @@ void free_what_outlives(cai_device gpu) noexcept {
   while (cai_memory *const memory = outliving.first) {
     outliving.first = std::exchange(memory->next, nullptr);
     cai_error error;
-    if (cai_memory_free(memory, &error) != CAI_OK) report(error);
     memory->freed_by_reset = true;
+    if (cai_memory_free(memory, &error) != CAI_OK) report(error);
     cai_memory_release(memory);
   }
 }
