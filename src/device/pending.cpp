@@ -386,12 +386,13 @@ bool flush_and_report(cai_device device, Flush which, std::uint64_t stream = 0) 
 }
 
 // Takes the item only if it does not throw. A caller that has just recorded an event has already
-// looked for idle frees.
+// looked for idle frees; one that destroys an object has nothing to do with the streams that a look
+// would ask.
 void add(cai_device device, Item &&item) {
   const Limits &limits = Limits::get();
   Slot &slot = slot_of(device);
   if (!driver::InHostFunction::is_here()) ask_capacity(device, slot);
-  const bool may_look = !item.after;
+  const bool may_look = !item.destroy && !item.after;
   std::optional<Flush> due;
   {
     const std::lock_guard lock(slot.mutex);
