@@ -42,7 +42,6 @@ struct cai_memory : cai_owner {
   std::uint64_t epoch = 0;         // of a GPU's primary context; 0: no context
   std::int32_t epoch_gpu = 0;      // the GPU; for CPU memory the one that has pinned it
   std::atomic<bool> freed{false};  // by cai_memory_free(), by the last release, or by a reset
-  std::atomic<bool> freed_by_reset{false};  // and nobody has called cai_memory_free() since
 
   std::atomic<int> lives{2};             // the references, and the memory until it is freed
   std::atomic<std::uint64_t> claims{1};  // one for all references, and others
@@ -56,6 +55,7 @@ struct cai_memory : cai_owner {
   bool ordered = false;
   bool unused = false;   // no use is pending: its manager could not free it yet
   bool at_once = false;  // not for work on its stream: it was pinned from existing memory
+  std::atomic<bool> freed_by_reset{false};  // and nobody has called cai_memory_free() since
 
   // For give_back.
   cai::managers::HeldManager manager;

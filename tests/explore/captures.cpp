@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One thread allocates, uses and frees memory on streams of its own, in random programs, while
 // another captures streams that the first one does not know of. No capture comes to harm, and no
-// call fails. What asks the legacy stream by its rules is left out where blocking streams are
-// captured: pinned memory that this thread frees.
+// call fails. Pinned memory, whose free asks the legacy stream, is left out where blocking streams
+// are captured.
 //
 // usage: captures random COUNT SEED
 #include <unistd.h>

@@ -101,8 +101,8 @@ void World::capture(const Step &step) {
   captured_ = stream(gpu(step[3]), step[1]);
   const auto value = static_cast<std::uintptr_t>(cai_stream_value(captured_));
   // A flush may be about to free memory of the legacy stream, and would use that stream.
-  std::unique_lock<std::mutex> none_calls;
-  if (bystander_ && is_captured(nullptr, gpu(step[3]))) none_calls = bystander_->hold();
+  std::unique_lock<std::mutex> paused;
+  if (bystander_ && is_captured(nullptr, gpu(step[3]))) paused = bystander_->hold();
   MUST(wide::cu().cuStreamBeginCapture_v2(reinterpret_cast<wide::Handle>(value),
                                           static_cast<int>(step[2] % 3)));
   has_put_off_ = true;

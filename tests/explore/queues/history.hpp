@@ -31,10 +31,10 @@ struct Work {
 };
 
 struct Stream {
-  Time released = 0;  // begun to be
+  Time released = 0;  // when its release began
 };
 
-// What a thread did, without failure but for the tellings.
+// What a thread did: calls that succeeded, and in `told` those that returned a failure of work.
 struct Log {
   struct Told {  // of the failure, by a call for the streams or the block, or by the hook
     std::size_t work;
