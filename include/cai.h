@@ -25,9 +25,9 @@
  * - Threads. Every function may be called from any thread, with or without Python's GIL. An array
  *   is never changed once a second party has seen it, so any number of threads may read it.
  * - No function throws, keeps hidden per-thread state, or holds a lock while it runs code outside
- *   libcai. Only the functions under "Order", cai_array_locate(), and cai_interface_write() and
- *   cai_array_release() of an array in use, use the driver. They load it on first need, once for
- *   the process, and leave the caller's current context unchanged.
+ *   libcai. Only the functions under "Order", cai_array_locate(), cai_array_host(), and
+ *   cai_interface_write() and cai_array_release() of an array in use, use the driver. They load it
+ *   on first need, once for the process, and leave the caller's current context unchanged.
  * - A process that has loaded the driver and then forks must not use it in the child: there every
  *   function that needs the driver returns #CAI_ERR_STATE. In the child the last release of an
  *   array runs the producer's code at once, without deferring it. A release that was deferred

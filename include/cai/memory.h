@@ -839,8 +839,8 @@ cai_status cai_array_eval(const cai_array *array, cai_error *error);
  * - once there are more than 10 (the environment variable CAI_MAX_PENDING_DEALLOCS_COUNT), as far
  *   as the host need not wait, since the driver would wait for the device: not while there is work
  *   on the streams that they were freed on. If the stream of the last one is not known (pinned
- *   memory, and cai_pending_add()), the thread's current stream and the default and blocking
- *   streams count, too. The thread of a CPU stream frees none so;
+ *   memory, CUDA arrays, and cai_pending_add()), the thread's current stream and the default and
+ *   blocking streams count, too. The thread of a CPU stream frees none so;
  * - once they exceed a fifth of the device's memory (CAI_MAX_PENDING_DEALLOCS_RATIO), each counted
  *   as 64 KiB at least; when memory is short; and when the program asks, cai_pending_flush(). Then
  *   the host waits.

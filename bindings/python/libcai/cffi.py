@@ -4,7 +4,8 @@
 Attributes
 ----------
 ffi : cffi.FFI
-    Has every declaration of cai/array.h, cai.h, cai/device.h, cai/memory.h and cai/dlpack.h.
+    Has every declaration of cai/array.h, cai.h, cai/device.h, cai/memory.h, cai/dlpack.h and
+    cai/exchange.h.
 lib : object
     The functions and constants of the bundled library.
 """
