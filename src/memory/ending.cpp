@@ -351,6 +351,11 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept {
   take_out_of_registry(memory);
   if (memory.counted) count_memory(facts.device, facts.kind, facts.size, -1);
   if (memory.is_reachable()) {
+    // A cai_memory_set_stream() that found the memory alive has ended after this; a later one
+    // fails.
+    {
+      const std::lock_guard lock(memory.lock);
+    }
     claim_for(memory, memory.free_stream);
     for (const FreeStream &it : memory.former_streams) claim_for(memory, it);
   }

@@ -194,18 +194,13 @@ device::HeldStream helper_for(const cai_stream &stream, const Parts &parts) {
   return device::current_stream(usual_device(last));
 }
 
-void require_not_capturing(cai_stream &stream) {
-  driver::Session session;
-  order::Stream probed = device::gpu_stream(stream).stream();
-  order::require_not_capturing(session, probed, "two GPUs copy the elements and the mask");
-  session.finish();
-}
-
 // All is asked before anything is queued: the one use has both arrays with their masks.
 void work_by_gpu(cai_stream &stream, Parts parts, const Use *uses) {
   const device::HeldStream helper = helper_for(stream, parts);
   if (helper.get()) {
-    for (cai_stream *const each : {&stream, helper.get()}) require_not_capturing(*each);
+    for (cai_stream *const each : {&stream, helper.get()}) {
+      require_not_capturing(*each, "two GPUs copy the elements and the mask");
+    }
   }
   Part &last = parts.all[parts.count - 1];
   const cai_array filled = last.from ? cai_array{} : as_gpu_finds(*last.to);

@@ -2,13 +2,11 @@
 // Sets all elements of an array to a value, and reads an element.
 #include <cinttypes>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "core/layout.hpp"
 #include "device/current.hpp"
 #include "exchange/host_address.hpp"
-#include "memory/memory.hpp"
 #include "order/pinned.hpp"
 #include "order/waiting.hpp"
 #include "transfer/device_work.hpp"
@@ -106,9 +104,8 @@ void require_item(const cai_array *array, const void *out) {
 }
 
 void read_item(const cai_array &array, uint64_t address, void *out) {
-  std::optional<memory::Claim> claim;  // other threads may free it meanwhile
-  if (cai_memory *const memory = memory::memory_under(array))
-    claim.emplace(memory::require_live(memory));
+  const Use read{&array, CAI_ACCESS_READ};
+  const Claims claims(&read, 1);
   const device::HeldStream stream = stream_for(array, nullptr);
   const uint32_t itemsize = array.dtype.itemsize;
   if (is_of_host(array)) {
@@ -128,7 +125,7 @@ void read_item(const cai_array &array, uint64_t address, void *out) {
   target.dtype = {'V', '|', CAI_EXT_NONE, 0, itemsize, 0};
   target.stream_kind = CAI_STREAM_NONE;
   target.version = CAI_INTERFACE_VERSION;
-  const Use uses[] = {{&array, CAI_ACCESS_READ}, {&target, CAI_ACCESS_WRITE}};
+  const Use uses[] = {read, {&target, CAI_ACCESS_WRITE}};
   work_on_gpu(*stream.get(), uses, 2, [&](driver::Session &session, driver::CUstream handle) {
     driver::call(session.cu.cuMemcpyDtoHAsync, item.data(), address, itemsize, handle);
   });

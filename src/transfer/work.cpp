@@ -2,13 +2,11 @@
 #include "transfer/work.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/overlap.hpp"
 #include "device/cpu_stream.hpp"
 #include "device/primary.hpp"
 #include "driver/pointer.hpp"
-#include "memory/memory.hpp"
 #include "order/open_use.hpp"
 #include "order/producers.hpp"
 #include "order/waiting.hpp"
@@ -33,6 +31,13 @@ void require_writable(const cai_array &array, const char *name) {
   }
 }
 
+void require_not_capturing(cai_stream &stream, const char *why) {
+  driver::Session session;
+  order::Stream probed = device::gpu_stream(stream).stream();
+  order::require_not_capturing(session, probed, why);
+  session.finish();
+}
+
 cai_device device_of(const cai_array &array) {
   if (is_of_host(array)) return device::cpu;
   if (array.device_id >= 0) return {CAI_DEVICE_CUDA, array.device_id};
@@ -48,6 +53,13 @@ bool serves(const cai_stream &stream, const cai_array &array, cai_device its_dev
   const cai_memory *const memory = memory::memory_under(array);
   return device::same(stream.device, its_device) ||
          (memory && device::same(stream.device, memory->facts.device));
+}
+
+Claims::Claims(const Use *uses, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    if (cai_memory *const memory = memory::memory_under(*uses[i].array))
+      all_[i].emplace(memory::require_live(memory));
+  }
 }
 
 HostWork::~HostWork() {
@@ -125,11 +137,7 @@ void keep_use(const order::HostPoint &point, const Use &use) noexcept {
 
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count) {
-  std::optional<memory::Claim> claims[most_used];  // other threads may free it meanwhile
-  for (int32_t i = 0; i < count; ++i) {
-    if (cai_memory *const memory = memory::memory_under(*uses[i].array))
-      claims[i].emplace(memory::require_live(memory));
-  }
+  const Claims claims(uses, count);
   stream.require_alive();
   stream.raise_failure();
   device::CpuStream &queue = device::cpu_stream(stream);
@@ -155,7 +163,10 @@ void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use 
 }
 
 GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)
-    : stream_(device::gpu_stream(stream).stream()), uses_(uses), count_(count) {
+    : claims_(uses, count),
+      stream_(device::gpu_stream(stream).stream()),
+      uses_(uses),
+      count_(count) {
   waits_ = std::any_of(uses, uses + count, [](const Use &use) { return is_of_host(*use.array); });
   if (!waits_) return;
   order::require_not_capturing(session_, stream_,

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "cai/memory.h"
 #include "core/few.hpp"
 #include "device/gpu_stream.hpp"
+#include "memory/memory.hpp"
 #include "transfer/walk.hpp"
 
 namespace cai::transfer {
@@ -15,6 +17,9 @@ namespace cai::transfer {
 // have a mask.
 void require_workable(const cai_array *array, const char *name);
 void require_writable(const cai_array &array, const char *name);
+
+// Throws CAI_ERR_CAPTURE if a GPU's stream is being captured.
+void require_not_capturing(cai_stream &stream, const char *why);
 
 // The device of an array's memory. Asks the driver if the array does not say.
 cai_device device_of(const cai_array &array);
@@ -40,6 +45,16 @@ struct Use {
 
 // The number of arrays that work uses at most.
 inline constexpr int32_t most_used = 2;
+
+// Claims of the arrays' memory for as long as a call lasts: other threads may free it meanwhile.
+// Throws CAI_ERR_STATE if it was freed.
+class Claims {
+ public:
+  Claims(const Use *uses, int32_t count);
+
+ private:
+  std::optional<memory::Claim> all_[most_used];
+};
 
 // Work on the host. It holds what it uses, since an array may be a copy of the struct.
 class HostWork {
@@ -105,6 +120,7 @@ class GpuWork {
   void begin();
   void end(cai_status status);
 
+  const Claims claims_;  // end after the session
   driver::Session session_;
   order::Stream stream_;
   const Use *uses_;

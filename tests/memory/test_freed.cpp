@@ -4,6 +4,8 @@
 #include <cai/arrow.h>
 #include <cai/dlpack.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "managers.hpp"
@@ -198,6 +200,35 @@ TEST(FreedByAReset, HasNoDoor) {
     DLTensor tensor{};
     std::int64_t strides = 0;
     ASSERT_OK(cai_dlpack_lend(of_host, &strides, &tensor, error));
+  }
+}
+
+// Work of a GPU's stream while another thread frees the memory comes before that, or fails.
+TEST_P(Freed, IsNotWorkedOnMeanwhile) {
+  const OwnStream worker = make_stream(gpu0);
+  const OwnMemory beside = allocate(gpu0, CAI_KIND_DEFAULT, 64, worker);
+  const OwnArray from = array_of(beside, {64});
+  const unsigned char seven = 7;
+  ASSERT_OK(cai_array_fill(from, &seven, worker, error));
+  for (int round = 0; round < 100; ++round) {
+    const OwnMemory freed = allocate(GetParam().device, GetParam().kind, 64);
+    const OwnArray to = array_of(freed, {64});
+    std::atomic<bool> has_begun{false};
+    std::thread other([&] {
+      has_begun = true;
+      for (int i = 0; i < 8; ++i) {
+        cai_error copy_error{}, back_error{};
+        const cai_status copied = cai_array_copy(from, to, worker, &copy_error);
+        const cai_status back = cai_array_copy(to, from, worker, &back_error);
+        ASSERT_TRUE(copied == CAI_OK || copied == CAI_ERR_STATE) << copy_error.message;
+        ASSERT_TRUE(back == CAI_OK || back == CAI_ERR_STATE) << back_error.message;
+      }
+    });
+    while (!has_begun) std::this_thread::yield();
+    for (int i = 0; i < round % 8; ++i) std::this_thread::yield();
+    ASSERT_OK(cai_memory_free(freed, error));
+    other.join();
+    EXPECT_FAILS(CAI_ERR_STATE, "freed", cai_array_copy(from, to, worker, error));
   }
 }
 

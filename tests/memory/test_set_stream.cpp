@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arrays of memory whose stream is set later, or is stream 1: uses of one come after those of
 // another.
+#include <atomic>
+#include <thread>
+
 #include "memories.hpp"
 
 namespace test::set_stream_tests {
@@ -78,6 +81,30 @@ TEST_F(SetStream, MemoryOfAnArrayOnStream1IsInOrderForBlockingStreams) {
   }
   memory.reset();
   set(array, cai_stream_value(blocking));
+}
+
+// Any thread may set the stream while another one frees the memory: before that, or it fails.
+TEST_F(SetStream, BesideTheFree) {
+  for (const cai_device device : {gpu0, cpu}) {
+    const OwnStream all[] = {make_stream(device), make_stream(device), make_stream(device)};
+    for (int round = 0; round < 300; ++round) {
+      const OwnMemory memory = allocate(device, CAI_KIND_ASYNC, 64, all[0]);
+      std::atomic<bool> has_begun{false};
+      std::thread other([&] {
+        has_begun = true;
+        for (int i = 1; i < 12; ++i) {
+          const cai_status status = cai_memory_set_stream(memory, all[i % 3], nullptr);
+          ASSERT_TRUE(status == CAI_OK || status == CAI_ERR_STATE) << status;
+        }
+      });
+      while (!has_begun) std::this_thread::yield();
+      for (int i = 0; i < round % 8; ++i) std::this_thread::yield();
+      ASSERT_OK(cai_memory_free(memory, error));
+      other.join();
+      EXPECT_FAILS(CAI_ERR_STATE, "freed", cai_memory_set_stream(memory, all[1], error));
+    }
+    for (const OwnStream &each : all) ASSERT_OK(cai_stream_synchronize(each, error));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two threads call functions for the same memory at once, in random programs; each works on an
+// array of its own half of it. A call succeeds, or fails as after the free, and work comes before
+// the free: there is no race, nothing is lost, and nothing else fails.
+//
+// usage: meetings random COUNT SEED
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <iterator>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cai/memory.h"
+#include "must.h"
+#include "wide/driver.hpp"
+
+namespace meetings {
+namespace {
+
+constexpr cai_device gpu{CAI_DEVICE_CUDA, 0}, cpu{CAI_DEVICE_CPU, 0};
+constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
+constexpr std::int64_t half = 64;
+
+std::mutex mutex;
+std::string wrong;
+void blame(const std::string &what) {
+  const std::lock_guard lock(mutex);
+  if (wrong.empty()) wrong = what;
+}
+
+cai_stream *new_stream(cai_device device) {
+  cai_stream *made = nullptr;
+  MUST(cai_stream_create(device, CAI_MODE_ASYNC, 0, &made, nullptr));
+  return made;
+}
+
+cai_memory *new_memory(cai_device device, std::uint32_t kind, std::uint64_t size,
+                       cai_stream *stream) {
+  cai_request wanted{};
+  wanted.struct_size = sizeof wanted;
+  wanted.kind = kind;
+  wanted.size = size;
+  wanted.stream = stream;
+  cai_memory *made = nullptr;
+  MUST(cai_memory_alloc(device, &wanted, &made, nullptr));
+  return made;
+}
+
+cai_array *array_of(cai_memory *memory, std::uint64_t offset) {
+  cai_array *made = nullptr;
+  MUST(cai_memory_array(memory, offset, &byte_type, 1, &half, nullptr, &made, nullptr));
+  return made;
+}
+
+cai_event *new_event(cai_device device) {
+  cai_event *made = nullptr;
+  MUST(cai_event_create(device, 0, &made, nullptr));
+  return made;
+}
+
+// What the threads share. The streams and events outlive the programs.
+struct Shared {
+  cai_stream *const streams[3] = {new_stream(gpu), new_stream(gpu), new_stream(gpu)};
+  cai_stream *const queues[2] = {new_stream(cpu), new_stream(cpu)};
+  cai_event *const event = new_event(gpu), *const event_of_cpu = new_event(cpu);
+  cai_memory *memory = nullptr;
+  std::uint64_t address = 0;
+  bool is_of_host = false;    // the host may work on it
+  bool is_of_cpu = false;     // its device is the CPU
+  std::atomic<int> ready{0};  // threads
+};
+
+class Party {
+ public:
+  Party(Shared &shared, unsigned seed, unsigned number)
+      : shared_(shared), any_(seed), mine_(array_of(shared.memory, number * half)) {
+    cai_memory_retain(shared.memory);
+    if (any_() % 3 == 0) {
+      other_memory_ = new_memory(cpu, CAI_KIND_DEFAULT, half, nullptr);
+    } else {
+      other_memory_ = new_memory(gpu, CAI_KIND_DEFAULT, half, shared.streams[draw(3)]);
+      other_is_of_gpu_ = true;
+    }
+    other_ = array_of(other_memory_, 0);
+    for (unsigned i = 0, count = 1 + draw(5); i < count; ++i) steps_.push_back(draw(number_of));
+  }
+  Party(const Party &) = delete;
+  Party &operator=(const Party &) = delete;
+  ~Party() {
+    cai_array_release(other_);
+    cai_memory_release(other_memory_);
+    cai_array_release(mine_);
+    cai_memory_release(shared_.memory);
+  }
+
+  void run() {
+    ++shared_.ready;
+    while (shared_.ready != 2) {  // so that the calls meet
+    }
+    for (const unsigned step : steps_) {
+      cai_error error{};
+      const cai_status status = (this->*actions[step].call)(&error);
+      if (status != CAI_OK && status != CAI_ERR_STATE) {
+        blame(std::string(actions[step].name) + ": " + error.message);
+      }
+    }
+  }
+
+  std::string told() const {
+    std::string all;
+    for (const unsigned step : steps_) all += std::string(" ") + actions[step].name;
+    return all;
+  }
+
+ private:
+  struct Action {
+    const char *name;
+    cai_status (Party::*call)(cai_error *error);
+  };
+  static const Action actions[];
+  static const unsigned number_of;
+
+  unsigned draw(unsigned below) { return static_cast<unsigned>(any_()) % below; }
+  cai_stream *any_stream() { return shared_.streams[draw(3)]; }
+  cai_stream *any_queue() { return shared_.queues[draw(2)]; }
+  // That can work on the memory.
+  cai_stream *any_worker() {
+    const bool by_gpu = !shared_.is_of_cpu && (!shared_.is_of_host || draw(2));
+    return by_gpu ? any_stream() : any_queue();
+  }
+
+  cai_status free(cai_error *error) { return cai_memory_free(shared_.memory, error); }
+  cai_status set_stream(cai_error *error) {
+    cai_stream *const next = shared_.is_of_cpu ? any_queue() : any_stream();
+    return cai_memory_set_stream(shared_.memory, next, error);
+  }
+  cai_status record(cai_error *error) {
+    return cai_memory_record(shared_.memory, draw(2) ? any_stream() : any_queue(), error);
+  }
+  cai_status fill(cai_error *error) {
+    const unsigned char byte = 7;
+    return cai_array_fill(mine_, &byte, any_worker(), error);
+  }
+  cai_status copy(cai_error *error) { return copy_between(mine_, other_, error); }
+  cai_status copy_back(cai_error *error) { return copy_between(other_, mine_, error); }
+  cai_status copy_between(const cai_array *from, const cai_array *to, cai_error *error) {
+    const bool by_gpu = other_is_of_gpu_ || !shared_.is_of_host;
+    return cai_array_copy(from, to, by_gpu ? any_stream() : any_queue(), error);
+  }
+  cai_status item(cai_error *error) {
+    const std::int64_t index = draw(half);
+    unsigned char byte = 0;
+    return cai_array_item(mine_, &index, &byte, error);
+  }
+  cai_status sync_host(cai_error *error) { return cai_array_sync_host(mine_, error); }
+  cai_status use(cai_error *error) {
+    cai_use use{};
+    const std::uint64_t stream = cai_stream_value(any_stream());
+    const cai_array *const arrays[] = {mine_};
+    const cai_status status = cai_use_begin(&use, arrays, 1, stream, nullptr, error);
+    return status != CAI_OK ? status : cai_use_end(&use, error);
+  }
+  cai_status publish(cai_error *error) {
+    if (mine_->device_type == CAI_DEVICE_CPU) return CAI_OK;  // it has no stream to publish
+    cai_array *view = nullptr;
+    const std::uint64_t stream = cai_stream_value(any_stream());
+    const cai_status status = cai_array_publish(mine_, nullptr, 0, stream, &view, error);
+    if (status == CAI_OK) cai_array_release(view);
+    return status;
+  }
+  cai_status make_array(cai_error *error) {
+    cai_array *made = nullptr;
+    const cai_status status =
+        cai_memory_array(shared_.memory, 0, &byte_type, 1, &half, nullptr, &made, error);
+    if (status == CAI_OK) cai_array_release(made);
+    return status;
+  }
+  cai_status make_view(cai_error *error) {
+    cai_memory *view = nullptr;
+    const cai_status status = cai_memory_view(shared_.memory, 8, 16, &view, error);
+    if (status == CAI_OK) cai_memory_release(view);
+    return status;
+  }
+  cai_status find(cai_error *) {
+    cai_memory *found = nullptr;
+    if (cai_memory_find(shared_.address, &found, nullptr, nullptr) == CAI_OK) {
+      cai_memory_release(found);
+    }
+    return CAI_OK;
+  }
+  cai_status memory_of(cai_error *error) {
+    cai_memory *found = nullptr;
+    const cai_status status = cai_memory_of(mine_, &found, nullptr, error);
+    if (status == CAI_OK) cai_memory_release(found);
+    return status;
+  }
+  cai_status describe(cai_error *error) {
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    return cai_memory_describe(shared_.memory, &info, error);
+  }
+  cai_status keep(cai_error *) {
+    cai_memory_retain(shared_.memory);
+    cai_memory_release(shared_.memory);
+    return CAI_OK;
+  }
+  cai_status follow(cai_error *error) {
+    return cai_stream_follow(draw(2) ? any_stream() : any_queue(), any_stream(), error);
+  }
+  cai_status synchronize(cai_error *error) {
+    return cai_stream_synchronize(draw(2) ? any_stream() : any_queue(), error);
+  }
+  // A stream that is released with its work pending.
+  cai_status short_stream(cai_error *error) {
+    cai_stream *const stream = new_stream(shared_.is_of_host ? cpu : gpu);
+    const unsigned char byte = 7;
+    const cai_status status = cai_array_fill(mine_, &byte, stream, error);
+    cai_stream_release(stream);
+    return status;
+  }
+  cai_status work(cai_error *error) {
+    const auto nothing = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+    cai_memory_retain(shared_.memory);
+    const auto done = [](void *memory) { cai_memory_release(static_cast<cai_memory *>(memory)); };
+    cai_stream *const stream = draw(2) ? any_stream() : any_queue();
+    const cai_status status = cai_stream_enqueue(stream, nothing, done, shared_.memory, error);
+    if (status != CAI_OK) done(shared_.memory);
+    return status;
+  }
+  cai_status record_event(cai_error *error) {
+    return draw(2) ? cai_event_record(shared_.event, any_stream(), error)
+                   : cai_event_record(shared_.event_of_cpu, any_queue(), error);
+  }
+  cai_status wait_event(cai_error *error) {
+    cai_event *const event = draw(2) ? shared_.event : shared_.event_of_cpu;
+    return cai_event_wait(event, draw(2) ? any_stream() : any_queue(), error);
+  }
+  cai_status query_event(cai_error *error) {
+    std::int32_t busy = 0;
+    return cai_event_query(draw(2) ? shared_.event : shared_.event_of_cpu, &busy, error);
+  }
+  cai_status drain(cai_error *error) { return cai_drain(0, nullptr, error); }
+  cai_status flush(cai_error *error) { return cai_pending_flush(gpu, error); }
+
+  Shared &shared_;
+  std::mt19937 any_;
+  cai_array *const mine_;
+  cai_memory *other_memory_ = nullptr;
+  cai_array *other_ = nullptr;
+  bool other_is_of_gpu_ = false;
+  std::vector<unsigned> steps_;
+};
+
+const Party::Action Party::actions[] = {
+    {"free", &Party::free},
+    {"set_stream", &Party::set_stream},
+    {"record", &Party::record},
+    {"fill", &Party::fill},
+    {"copy", &Party::copy},
+    {"copy_back", &Party::copy_back},
+    {"item", &Party::item},
+    {"sync_host", &Party::sync_host},
+    {"use", &Party::use},
+    {"publish", &Party::publish},
+    {"make_array", &Party::make_array},
+    {"make_view", &Party::make_view},
+    {"find", &Party::find},
+    {"memory_of", &Party::memory_of},
+    {"describe", &Party::describe},
+    {"keep", &Party::keep},
+    {"follow", &Party::follow},
+    {"synchronize", &Party::synchronize},
+    {"short_stream", &Party::short_stream},
+    {"work", &Party::work},
+    {"record_event", &Party::record_event},
+    {"wait_event", &Party::wait_event},
+    {"query_event", &Party::query_event},
+    {"drain", &Party::drain},
+    {"flush", &Party::flush},
+};
+const unsigned Party::number_of = std::size(Party::actions);
+
+bool is_memory_left() {
+  MUST(cai_drain(1, nullptr, nullptr));
+  MUST(cai_pending_flush(gpu, nullptr));
+  return wide::cu().simcuda_objects("CUdeviceptr") != 0;
+}
+
+// Whether the program is right.
+bool is_right(Shared &shared, std::uint64_t seed) {
+  alarm(100);  // a hang is a failure
+  wide::cu().simcuda_reseed(seed);
+  std::mt19937 any(static_cast<unsigned>(seed));
+  constexpr struct {
+    cai_device device;
+    std::uint32_t kind;
+  } places[] = {{gpu, CAI_KIND_DEFAULT}, {gpu, CAI_KIND_ASYNC}, {gpu, CAI_KIND_MANAGED_GLOBAL},
+                {gpu, CAI_KIND_PINNED},  {gpu, CAI_KIND_HOST},  {cpu, CAI_KIND_DEFAULT}};
+  const auto &[device, kind] = places[(any()) % std::size(places)];
+  shared.is_of_cpu = device.type == CAI_DEVICE_CPU;
+  shared.is_of_host = shared.is_of_cpu || kind == CAI_KIND_PINNED || kind == CAI_KIND_HOST;
+  shared.memory =
+      new_memory(device, kind, 2 * half, shared.is_of_cpu ? shared.queues[0] : shared.streams[0]);
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  MUST(cai_memory_describe(shared.memory, &info, nullptr));
+  shared.address = info.data;
+  shared.ready = 0;
+  std::string told;
+  {
+    Party first(shared, static_cast<unsigned>(any()), 0),
+        second(shared, static_cast<unsigned>(any()), 1);
+    told = first.told() + " beside" + second.told();
+    std::thread other([&] { second.run(); });
+    first.run();
+    other.join();
+  }
+  cai_memory_release(shared.memory);
+  for (cai_stream *const each : shared.queues) MUST(cai_stream_synchronize(each, nullptr));
+  MUST(cai_device_synchronize(gpu, nullptr));
+  // The thread of a stream that was released may still have to free it.
+  for (int i = 0; i < 5000 && is_memory_left(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (is_memory_left()) blame("memory is lost");
+  if (wide::cu().simcuda_races() != 0) blame("a race");
+  if (!wrong.empty()) {
+    std::printf("# seed %llu, %s of %s:%s: %s\n", static_cast<unsigned long long>(seed),
+                cai_kind_name(kind), shared.is_of_cpu ? "the CPU" : "a GPU", told.c_str(),
+                wrong.c_str());
+  }
+  return wrong.empty();
+}
+
+}  // namespace
+}  // namespace meetings
+
+int main(int argc, char **argv) {
+  using namespace meetings;
+  if (argc != 4 || std::string(argv[1]) != "random") {
+    std::fprintf(stderr, "usage: meetings random COUNT SEED\n");
+    return 2;
+  }
+  const auto hear = [](void *, const cai_error *error) {
+    blame(std::string("it is reported that ") + error->message);
+  };
+  MUST(cai_on_failure(hear, nullptr, nullptr));
+  MUST(wide::cu().cuInit(0));
+  MUST(cai_device_set_current(gpu, nullptr));
+  Shared shared;
+  const std::uint64_t count = std::stoull(argv[2]), first = std::stoull(argv[3]) * 1000000000;
+  std::printf("1..1\n");
+  std::uint64_t seed = first;
+  while (seed < first + count && is_right(shared, seed)) ++seed;
+  std::printf("%s 1 - %s programs\n", seed == first + count ? "ok" : "not ok", argv[2]);
+  return seed != first + count;
+}
