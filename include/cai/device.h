@@ -387,7 +387,7 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  * The work must not wait for work on another stream that waits for it, for example because it
  * uses memory on which this work was recorded (cai_memory_record()): both would wait forever.
  *
- * @param work     the function; NULL does nothing
+ * @param work     the function; NULL: there is only `done`, as by cai_stream_attach()
  * @param done     called once after `work`, or when the work is dropped; it frees `context`. On a
  *                 GPU stream it is called by a later call for this stream or by cai_drain(), not by
  *                 the driver's thread, so it may call the driver. May be NULL

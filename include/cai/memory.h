@@ -563,14 +563,14 @@ typedef struct cai_memory_info {
 /** Wraps memory that other code allocated. It has no free stream until cai_memory_set_stream().
  *
  * @param info     the call reads device, kind, data, host, size, pitch (0: the size), row (0: the
- *                 pitch, or the size if that is less), rows (0: 1), and of the flags
- *                 CAI_MEMORY_READONLY; the rest must be 0. To check them against the driver, call
- *                 cai_memory_validate()
+ *                 pitch, or the size if that is less; else at most `pitch`, which is then not 0),
+ *                 rows (0: 1), and of the flags CAI_MEMORY_READONLY; the rest must be 0. To check
+ *                 them against the driver, call cai_memory_validate()
  * @param release  frees the memory. It runs once, with no lock held, on the host, when the recorded
  *                 uses are complete; it is not ordered with any stream. May be NULL
  * @param context  for release; on failure it is the caller's
  * @return #CAI_OK; #CAI_ERR_VALUE for a field with an invalid value; #CAI_ERR_DEVICE;
- *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *         #CAI_ERR_DRIVER and #CAI_ERR_CUDA for GPUs; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_wrap(const cai_memory_info *info, void (*release)(void *context),
                            void *context, cai_memory **out, cai_error *error);
@@ -947,7 +947,7 @@ enum {
  * @param device  the device that will use the memory; libcai finds the memory's own device by its
  *                UUID, whatever its ordinal
  * @param stream  the stream in whose order it is copied and closed; NULL: the thread's current
- *                stream of `device`
+ *                stream of `device`. A copy is not captured: #CAI_ERR_CAPTURE
  * @param how     CAI_OPEN_*
  * @param out     the memory; the caller owns one reference, and the last release closes it
  * @return #CAI_OK; #CAI_ERR_STATE for a handle of this process, or of a process that has ended;

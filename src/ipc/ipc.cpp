@@ -14,6 +14,7 @@
 #include "ipc/mapping.hpp"
 #include "ipc/opened.hpp"
 #include "memory/memory.hpp"
+#include "transfer/work.hpp"
 
 namespace cai::ipc {
 namespace {
@@ -295,9 +296,13 @@ HeldArray bytes_of(cai_memory &memory) {
   return HeldArray(array);
 }
 
-// New memory with a copy. The original is closed once the copy is complete.
+// New memory with a copy. The original is closed once the copy is complete: a graph, which copies
+// at each launch, would need it for longer.
 memory::HeldMemory open_staged(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                                cai_device owner, const device::HeldStream &stream) {
+  if (stream.get() && !device::is_cpu(device)) {
+    transfer::require_not_capturing(*stream.get(), "each launch would copy what is closed then");
+  }
   const memory::HeldMemory source = open_direct(handle, fd, owner, owner, {});
   cai_request request{};
   request.struct_size = sizeof request;

@@ -283,6 +283,26 @@ TEST_F(Ipc, StagedIsACopyThatOutlivesTheOther) {
   }
 }
 
+// A graph would copy at each launch, from what is closed by then.
+TEST_F(Ipc, StagedIsNotCaptured) {
+  Other other;
+  const Shared shared = other.shared(Ask::legacy);
+  const OwnStream stream = make_stream(gpu0);
+  const Handle captured = handle(cai_stream_value(stream));
+  MUST(gpu().cuStreamBeginCapture_v2(captured, 2));
+  cai_memory *out = nullptr;
+  EXPECT_FAILS(
+      CAI_ERR_CAPTURE, "each launch would copy what is closed then",
+      cai_memory_open(&shared.handle, other.fd, gpu0, stream, CAI_OPEN_STAGED, &out, error));
+  EXPECT_EQ(out, nullptr);
+  EXPECT_EQ(calls("cuIpcOpenMemHandle"), 0U);
+  Handle graph = nullptr;
+  MUST(gpu().cuStreamEndCapture(captured, &graph));
+  MUST(gpu().cuGraphDestroy(graph));
+  ASSERT_OK(cai_memory_open(&shared.handle, other.fd, gpu0, stream, CAI_OPEN_STAGED, &out, error));
+  EXPECT_EQ(item(OwnMemory(out), 0), shared.byte);
+}
+
 TEST_F(Ipc, ClosedWithTheLastHolder) {
   Other other;
   const Shared shared = other.shared(Ask::legacy);

@@ -292,8 +292,8 @@ cdef class Memory:
         stream : Stream or object, optional
             The stream in whose order it is copied and closed.
         how : str
-            ``'direct'``: in place. ``'staged'``: as a copy in new memory, queued on the stream.
-            ``'auto'``: direct where possible, else staged.
+            ``'direct'``: in place. ``'staged'``: as a copy in new memory, queued on the stream,
+            which must not be captured. ``'auto'``: direct where possible, else staged.
 
         Raises
         ------
@@ -303,6 +303,8 @@ cdef class Memory:
             For an invalid handle.
         CudaError
             If this process does not see the device, or cannot access it.
+        CaptureError
+            If it would be copied, and the stream is being captured.
         """
         cdef cai_ipc_handle native
         cdef cai_device where

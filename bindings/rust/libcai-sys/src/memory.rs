@@ -1481,7 +1481,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `work`: the function; NULL does nothing
+    /// - `work`: the function; NULL: there is only `done`, as by [`cai_stream_attach()`]
     /// - `done`: called once after `work`, or when the work is dropped; it frees `context`. On a
     ///   GPU stream it is called by a later call for this stream or by [`cai_drain()`], not by
     ///   the driver's thread, so it may call the driver. May be NULL
@@ -2079,9 +2079,9 @@ functions! {
     /// # Arguments
     ///
     /// - `info`: the call reads device, kind, data, host, size, pitch (0: the size), row (0: the
-    ///   pitch, or the size if that is less), rows (0: 1), and of the flags
-    ///   [`CAI_MEMORY_READONLY`]; the rest must be 0. To check them against the driver, call
-    ///   [`cai_memory_validate()`]
+    ///   pitch, or the size if that is less; else at most `pitch`, which is then not 0),
+    ///   rows (0: 1), and of the flags [`CAI_MEMORY_READONLY`]; the rest must be 0. To check
+    ///   them against the driver, call [`cai_memory_validate()`]
     /// - `release`: frees the memory. It runs once, with no lock held, on the host, when the recorded
     ///   uses are complete; it is not ordered with any stream. May be NULL
     /// - `context`: for release; on failure it is the caller's
@@ -2089,7 +2089,7 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for a field with an invalid value; [`CAI_ERR_DEVICE`];
-    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_ERR_DRIVER`] and [`CAI_ERR_CUDA`] for GPUs; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_wrap(
@@ -2598,7 +2598,7 @@ functions! {
     /// - `device`: the device that will use the memory; libcai finds the memory's own device by its
     ///   UUID, whatever its ordinal
     /// - `stream`: the stream in whose order it is copied and closed; NULL: the thread's current
-    ///   stream of `device`
+    ///   stream of `device`. A copy is not captured: [`CAI_ERR_CAPTURE`]
     /// - `how`: `CAI_OPEN_*`
     /// - `out`: the memory; the caller owns one reference, and the last release closes it
     ///

@@ -71,8 +71,8 @@ pub struct SharedMemory {
 pub enum OpenMode {
     /// In place: on its own device, or on a device that can access that one.
     Direct,
-    /// As a copy in new memory, queued on the stream; the original is closed once the copy is
-    /// complete.
+    /// As a copy in new memory, queued on the stream, which must not be captured; the original is
+    /// closed once the copy is complete.
     Staged,
     /// Direct where possible, else staged.
     #[default]
