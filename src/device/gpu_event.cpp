@@ -155,13 +155,13 @@ class GpuEvent final : public cai_event {
     session.in(primary_.context, [&] {
       driver::CUstream stream = nullptr;
       driver::call(session.cu.cuStreamCreateWithPriority, &stream, driver::stream_non_blocking, 0);
-      try {
+      cai_error error;
+      const cai_status status = guard(&error, [&] {
         driver::call(session.cu.cuStreamWaitEvent, stream, handle_, 0U);
         order::Stream behind{reinterpret_cast<std::uintptr_t>(stream), nullptr, -1};
         event = order::Event::record(session, behind);
-      } catch (const Failure &failure) {
-        session.faults.note(failure.error());
-      }
+      });
+      if (status != CAI_OK) session.faults.note(error);
       session.faults.attempt(session.cu.cuStreamDestroy, stream);
     });
     session.finish();

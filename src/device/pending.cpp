@@ -54,6 +54,15 @@ struct Limits {
   const double ratio = number_of<double>("CAI_MAX_PENDING_DEALLOCS_RATIO", 0.2);
 
   static const Limits &get() { return immortal<Limits>(); }
+
+  // For callers that cannot fail: the usual ones if the environment has an invalid one.
+  static Limits or_usual() noexcept {
+    try {
+      return get();
+    } catch (const Failure &) {
+      return {10, 0.2};
+    }
+  }
 };
 
 // ---- What is pending on a device ----------------------------------------------------------------
@@ -388,8 +397,7 @@ bool flush_and_report(cai_device device, Flush which, std::uint64_t stream = 0) 
 // Takes the item only if it does not throw. A caller that has just recorded an event has already
 // looked for idle frees; one that destroys an object has nothing to do with the streams that a look
 // would ask.
-void add(cai_device device, Item &&item) {
-  const Limits &limits = Limits::get();
+void add(cai_device device, Item &&item, const Limits &limits) {
   Slot &slot = slot_of(device);
   if (!driver::InHostFunction::is_here()) ask_capacity(device, slot);
   const bool may_look = !item.destroy && !item.after;
@@ -411,7 +419,7 @@ void require_pending_limits() {
 void pend(cai_device device, const PendingFree &free) {
   Item item = item_of(free);
   try {
-    return add(device, std::move(item));
+    return add(device, std::move(item), Limits::get());
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): see below
   }
   // There is no memory to defer it, so it is freed now, even if the host must wait.
@@ -456,11 +464,14 @@ void forget_pending(cai_device device) noexcept {
 
 void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object,
                    void (*forget)(void *object)) noexcept {
-  const cai_status status = guard(nullptr, [&] {
+  cai_error error;
+  const cai_status status = guard(&error, [&] {
     const cai_device device{CAI_DEVICE_CUDA, ordinal};
-    add(device, {nullptr, destroy, forget, object, epoch_of(device)});
+    add(device, {nullptr, destroy, forget, object, epoch_of(device)}, Limits::or_usual());
   });
-  if (status != CAI_OK) destroy(object);
+  if (status == CAI_OK) return;
+  // The driver must not be called there: the object stays until its context ends.
+  driver::InHostFunction::is_here() ? report(error) : destroy(object);
 }
 
 void flush_pending(cai_device device, driver::Faults &failed) {
@@ -496,6 +507,7 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
   return guard(error, [&] {
     if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
     device::require_slot(device);
-    device::add(device, {free, nullptr, nullptr, context, device::epoch_of(device), bytes});
+    device::add(device, {free, nullptr, nullptr, context, device::epoch_of(device), bytes},
+                device::Limits::get());
   });
 }

@@ -9,6 +9,7 @@
 
 #include "core/immortal.hpp"
 #include "device/primary.hpp"
+#include "managers/manager.hpp"
 
 namespace cai::ipc {
 
@@ -160,21 +161,33 @@ uint64_t size_of(const Mapping &mapping) noexcept {
 void close_mapping(Mapping *mapping) {
   Mappings &known = mappings();
   const std::lock_guard lock(known.mutex);
-  if (--mapping->shares != 0) return;
-  std::erase(known.all, mapping);
-  const std::unique_ptr<Mapping> closed(mapping);
-  if (!device::is_alive(mapping->key.device, mapping->epoch)) return;
-  driver::Session session;
-  session.use_relaxed_mode();
-  session.in(device::primary(session, mapping->key.device).context, [&] {
-    if (mapping->pool) {
-      driver::call(session.cu.cuMemFree, mapping->address);
-      closed->pool.reset();
-    } else {
-      driver::call(session.cu.cuIpcCloseMemHandle, mapping->address);
-    }
-  });
-  session.finish();
+  if (mapping->shares > 1) {
+    --mapping->shares;
+    return;
+  }
+  std::unique_ptr<Mapping> closed;
+  const auto take = [&] {
+    std::erase(known.all, mapping);
+    closed.reset(mapping);
+  };
+  if (!device::is_alive(mapping->key.device, mapping->epoch)) return take();
+  try {
+    driver::Session session;
+    session.use_relaxed_mode();
+    session.in(device::primary(session, mapping->key.device).context, [&] {
+      take();
+      if (mapping->pool) {
+        driver::call(session.cu.cuMemFree, mapping->address);
+        closed->pool.reset();
+      } else {
+        driver::call(session.cu.cuIpcCloseMemHandle, mapping->address);
+      }
+    });
+    session.finish();
+  } catch (const Failure &failure) {
+    if (!closed) throw managers::NotAsked(failure);
+    throw;
+  }
 }
 
 }  // namespace cai::ipc

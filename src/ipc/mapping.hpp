@@ -28,7 +28,8 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
 uint64_t address_of(const Mapping &mapping) noexcept;
 uint64_t size_of(const Mapping &mapping) noexcept;
 
-// Ends a share. The last one unmaps the memory. All work that uses it must be complete.
+// Ends a share. The last one unmaps the memory. All work that uses it must be complete. Throws
+// managers::NotAsked if the driver fails before it is asked to: the share is still there.
 void close_mapping(Mapping *mapping);
 
 }  // namespace cai::ipc

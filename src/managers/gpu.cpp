@@ -267,12 +267,21 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
   throw Failure(CAI_ERR_VALUE, {}, "block->cookie is not of this manager");
 }
 
+void trim_pool(const driver::Driver &cu, driver::CUmemoryPool pool, uint64_t keep) {
+  driver::Faults faults;
+  {
+    const driver::Relaxed relaxed(cu, faults);  // a capture elsewhere might forbid it
+    driver::call(cu.cuMemPoolTrimTo, pool, std::size_t{keep});
+  }
+  faults.raise();
+}
+
 void Gpu::trim(uint64_t keep) const {
   if (!has_pools_) return;
   const driver::Driver &cu = driver::get();
   driver::CUmemoryPool pool = nullptr;
   driver::call(cu.cuDeviceGetMemPool, &pool, handle_);
-  driver::call(cu.cuMemPoolTrimTo, pool, std::size_t{keep});
+  trim_pool(cu, pool, keep);
 }
 
 // ---- The managers -------------------------------------------------------------------------------

@@ -49,6 +49,9 @@ class Gpu {
   bool has_pools_ = false, has_managed_ = false;
 };
 
+// Releases the cached memory of a pool, down to `keep` bytes.
+void trim_pool(const driver::Driver &cu, driver::CUmemoryPool pool, uint64_t keep);
+
 inline bool is_managed(uint32_t kind) noexcept {
   return kind == CAI_KIND_MANAGED || kind == CAI_KIND_MANAGED_GLOBAL;
 }

@@ -72,9 +72,7 @@ class Pool : public Gpu {
   }
 
   // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): TableOf<Pool> calls this one
-  void trim(uint64_t keep) const {
-    driver::call(driver::get().cuMemPoolTrimTo, pool_, std::size_t{keep});
-  }
+  void trim(uint64_t keep) const { trim_pool(driver::get(), pool_, keep); }
 
  private:
   static cai_pool_params read(const void *params) {

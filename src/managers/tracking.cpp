@@ -37,16 +37,18 @@ class Tracking : public Wrapper<Tracking> {
   ~Tracking() {
     // Memory that a reset has freed is no leak.
     if (out_.empty() || !upstream_.is_alive()) return;
-    const std::vector<Allocation> all = outstanding();
     uint64_t bytes = 0;
-    for (const Allocation &each : all) bytes += each.block.size;
-    const Allocation &oldest = all.front();
+    const Allocation *oldest = nullptr;
+    for (const auto &[address, each] : out_) {
+      bytes += each.block.size;
+      if (!oldest || each.number < oldest->number) oldest = &each;
+    }
     cai_error error;
     fail(&error, CAI_ERR_STATE, {},
          "manager tracking ends with %zu allocations of %llu bytes left, the oldest at 0x%llx%s%s",
-         all.size(), static_cast<unsigned long long>(bytes),
-         static_cast<unsigned long long>(oldest.block.data), oldest.caller.empty() ? "" : " by ",
-         oldest.caller.c_str());
+         out_.size(), static_cast<unsigned long long>(bytes),
+         static_cast<unsigned long long>(oldest->block.data), oldest->caller.empty() ? "" : " by ",
+         oldest->caller.c_str());
     report(error);
   }
 

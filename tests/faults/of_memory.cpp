@@ -70,6 +70,17 @@ void create_manager(Trial &trial, const char *name, const void *params, cai_mana
 
 void ignore_line(void *, const char *, std::uint64_t) {}
 
+// Of a manager around another one, while a block is allocated.
+void end_wrapper(Trial &trial, const char *name, const void *params = nullptr) {
+  const Manager upstream = make("default", gpu0);
+  Manager manager = make(name, gpu0, params, upstream);
+  const cai_block block = allocate(manager, 512);
+  const int before = Reports::all().count;
+  trial.call([&] { manager.end(); });
+  trial.tell(Reports::all().count - before);
+  EXPECT_EQ(cai_manager_free(upstream, &block, CAI_KIND_DEFAULT, 1, nullptr), CAI_OK);
+}
+
 void alloc_of(Trial &trial, const char *name, cai_device device, std::uint32_t kind,
               std::uint64_t stream) {
   const Manager manager = make(name, device);
@@ -341,6 +352,13 @@ std::vector<Scenario> memory_scenarios() {
          Manager manager = make("pool", gpu0, &params);
          trial.call([&] { manager.end(); });
        }},
+      {"cai_manager_release", "statistics", [](Trial &trial) { end_wrapper(trial, "statistics"); }},
+      {"cai_manager_release", "limiting",
+       [](Trial &trial) {
+         const cai_limit_params params{sizeof params, 0, 1024};
+         end_wrapper(trial, "limiting", &params);
+       }},
+      {"cai_manager_release", "tracking", [](Trial &trial) { end_wrapper(trial, "tracking"); }},
       {"cai_manager_name", "",
        [](Trial &trial) {
          const Manager manager = make("managed", gpu0);

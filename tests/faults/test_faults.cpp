@@ -93,7 +93,7 @@ class Faults : public testing::TestWithParam<const char *> {
     EXPECT_EQ(trial.status(), CAI_OK) << trial.error().message;
   }
 
-  // Returns whether the call met the fault.
+  // Returns whether the call met the fault. Nothing may be lost.
   static bool run_failing(const Scenario &scenario, const Fault &fault, const std::string &usual) {
     Kept before = Kept::now();
     bool struck = run_once(scenario, fault, usual);
@@ -112,23 +112,7 @@ class Faults : public testing::TestWithParam<const char *> {
     return struck;
   }
 
- private:
-  static inline int struck_allocations = 0, struck_calls = 0;
-
-  // A stream of the CPU's ends when its thread does, soon after it was released: that is waited for
-  // before the verdict.
-  static std::set<std::string> grown_since(const Kept &before, bool keeps_objects,
-                                           bool is_verdict) {
-    for (int times = 0;; ++times) {
-      std::set<std::string> grown = Kept::now().since(before);
-      if (keeps_objects) {
-        std::erase_if(grown, [](const std::string &each) { return each.rfind("CU", 0) == 0; });
-      }
-      if (grown.empty() || times == (is_verdict ? 2000 : 3)) return grown;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-
+  // Returns whether the call met the fault.
   static bool run_once(const Scenario &scenario, const Fault &fault, const std::string &usual) {
     const int reports = Reports::all().count;
     Trial trial(fault);
@@ -161,6 +145,72 @@ class Faults : public testing::TestWithParam<const char *> {
                       << usual;
     return true;
   }
+
+  // Runs `body` in new contexts: no events, managers or current streams are left from earlier
+  // calls. Returns what it leaves.
+  template <class Body>
+  static Kept left_in_new_contexts(Body &&body) {
+    for (const cai_device gpu : {gpu0, gpu1}) {
+      EXPECT_EQ(cai_device_reset(gpu, CAI_RESET_CONTEXT, nullptr), CAI_OK);
+    }
+    const Kept before = Kept::now();
+    body();
+    for (const cai_device gpu : {gpu0, gpu1}) {
+      EXPECT_EQ(cai_device_synchronize(gpu, nullptr), CAI_OK);
+    }
+    Kept left = Kept::now();
+    for (std::size_t i = 0; i < left.counts.size(); ++i) {
+      left.counts[i] -= std::min(left.counts[i], before.counts[i]);
+    }
+    return left;
+  }
+
+  // The same as run_failing(), in new contexts: a reset would end what a failure has left, so that
+  // is compared with what is left without one.
+  static bool run_anew(const Scenario &scenario, const Fault &fault, const std::string &told,
+                       const Kept &usual) {
+    bool struck = false;
+    const Kept left = left_in_new_contexts([&] { struck = run_once(scenario, fault, told); });
+    if (fault.kind == Fault::driver && ends_something(fault.function)) return struck;
+    std::set<std::string> more = left.since(usual);
+    // Those that libcai keeps: of the last 64 contexts, for the next uses, and one for each GPU.
+    for (const char *kept : {"libcai's blocks", "CUevent", "CUcontext"}) more.erase(kept);
+    EXPECT_EQ(more, std::set<std::string>());
+    return struck;
+  }
+
+  // Calls `body` with every failure of every call of the driver that a clean run has made.
+  template <class Body>
+  static void for_each_call(const Scenario &scenario, const Trial &clean, Body &&body) {
+    for (std::size_t f = 0; f < clean.driver_calls().size(); ++f) {
+      for (std::uint64_t nth = 1; nth <= clean.driver_calls()[f]; ++nth) {
+        for (const int status : {2, 201, 999}) {
+          const char *const name = driver_functions()[f];
+          SCOPED_TRACE(std::string(scenario.name) + ": " + name + " " + std::to_string(nth) +
+                       " fails with " + std::to_string(status));
+          body(Fault{Fault::driver, name, nth, status});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+
+ private:
+  static inline int struck_allocations = 0, struck_calls = 0;
+
+  // A stream of the CPU's ends when its thread does, soon after it was released: that is waited for
+  // before the verdict.
+  static std::set<std::string> grown_since(const Kept &before, bool keeps_objects,
+                                           bool is_verdict) {
+    for (int times = 0;; ++times) {
+      std::set<std::string> grown = Kept::now().since(before);
+      if (keeps_objects) {
+        std::erase_if(grown, [](const std::string &each) { return each.rfind("CU", 0) == 0; });
+      }
+      if (grown.empty() || times == (is_verdict ? 2000 : 3)) return grown;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 };
 
 TEST_P(Faults, HaveAScenario) {
@@ -181,22 +231,34 @@ TEST_P(Faults, OfEveryAllocation) {
   }
 }
 
+TEST_P(Faults, OfEveryAllocationInNewContexts) {
+  for (const Scenario &scenario : scenarios_of(GetParam())) {
+    Trial clean;
+    const Kept usual = left_in_new_contexts([&] { run_clean(scenario, clean); });
+    for (std::uint64_t nth = 1; nth <= static_cast<std::uint64_t>(clean.allocations()) + 1; ++nth) {
+      SCOPED_TRACE(std::string(scenario.name) + ": allocation " + std::to_string(nth));
+      if (!run_anew(scenario, {Fault::allocation, nullptr, nth, 0}, clean.told(), usual)) break;
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST_P(Faults, OfEveryCallOfTheDriver) {
   for (const Scenario &scenario : scenarios_of(GetParam())) {
     Trial first, second;
     run_clean(scenario, first);
     run_clean(scenario, second);
-    for (std::size_t f = 0; f < second.driver_calls().size(); ++f) {
-      for (std::uint64_t nth = 1; nth <= second.driver_calls()[f]; ++nth) {
-        for (const int status : {2, 201, 999}) {
-          const char *const name = driver_functions()[f];
-          SCOPED_TRACE(std::string(scenario.name) + ": " + name + " " + std::to_string(nth) +
-                       " fails with " + std::to_string(status));
-          run_failing(scenario, {Fault::driver, name, nth, status}, second.told());
-          if (HasFatalFailure()) return;
-        }
-      }
-    }
+    for_each_call(scenario, second,
+                  [&](const Fault &fault) { run_failing(scenario, fault, second.told()); });
+  }
+}
+
+TEST_P(Faults, OfEveryCallOfTheDriverInNewContexts) {
+  for (const Scenario &scenario : scenarios_of(GetParam())) {
+    Trial clean;
+    const Kept usual = left_in_new_contexts([&] { run_clean(scenario, clean); });
+    for_each_call(scenario, clean,
+                  [&](const Fault &fault) { run_anew(scenario, fault, clean.told(), usual); });
   }
 }
 

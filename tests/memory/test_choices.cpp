@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "managers.hpp"
+#include "memories.hpp"
 
 namespace test::choices_tests {
 namespace {
@@ -73,6 +74,40 @@ TEST(Choices, Libraries) {
   refused(bad + ":lacks_memfree", CAI_ERR_VALUE, "has no memfree");
 }
 
+// What a function on a GPU stream releases is ended later, whatever the limits are.
+void expect_that_a_function_on_a_stream_ends_nothing() {
+  struct Function {
+    OwnStream own = make_stream(gpu0), base = make_stream(gpu0), wrapped;
+    bool is_running = false, has_ended_here = false, has_ended = false;
+  } function;
+  cai_stream *wrapped = nullptr;
+  const auto end = [](void *context) {
+    auto &mine = *static_cast<Function *>(context);
+    mine.has_ended_here = mine.is_running;
+    mine.has_ended = true;
+  };
+  ASSERT_EQ(
+      cai_stream_wrap(gpu0, cai_stream_value(function.base), end, &function, &wrapped, nullptr),
+      CAI_OK);
+  function.wrapped = OwnStream(wrapped);
+  const OwnStream stream = make_stream(gpu0);
+  const auto release = [](void *context, cai_error *) {
+    auto &mine = *static_cast<Function *>(context);
+    mine.is_running = true;
+    mine.own.reset();
+    mine.wrapped.reset();
+    mine.is_running = false;
+    return cai_status{CAI_OK};
+  };
+  const std::uint64_t before = calls("cuStreamDestroy");
+  ASSERT_EQ(cai_stream_enqueue(stream, release, nullptr, &function, nullptr), CAI_OK);
+  ASSERT_EQ(cai_stream_synchronize(stream, nullptr), CAI_OK);
+  EXPECT_FALSE(function.has_ended_here);
+  ASSERT_EQ(cai_pending_flush(gpu0, nullptr), CAI_OK);
+  EXPECT_TRUE(function.has_ended);
+  EXPECT_EQ(calls("cuStreamDestroy"), before + 1);
+}
+
 TEST(Limits, OfTheEnvironment) {
   const std::string expected = environment("PENDING");
   int freed = 0;
@@ -89,6 +124,7 @@ TEST(Limits, OfTheEnvironment) {
       EXPECT_TRUE(contains(error.message, "CAI_MAX_PENDING_DEALLOCS_")) << error.message;
     }
     EXPECT_EQ(freed, 0);
+    expect_that_a_function_on_a_stream_ends_nothing();
     return;
   }
   if (expected == "usual") {  // ten
