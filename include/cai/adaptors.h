@@ -41,7 +41,11 @@ extern "C" {
 void *cai_torch_alloc(uint64_t size, int32_t device, void *stream);
 
 /** Frees in the order of a stream: the free_fn. A pointer that is not from cai_torch_alloc(), or
- * was freed already, is not freed: the failure goes to the hook of cai_on_failure().
+ * was freed already, is not freed: the failure goes to the hook of cai_on_failure(). If the memory
+ * comes from another stream, which is being captured, it is freed in the order of that stream once
+ * the capture has ended, and after the work on this one. If this stream cannot be waited for, since
+ * it is being captured, too, or is no stream, the memory is never freed: the failure goes to the
+ * hook.
  *
  * @param ptr     may be NULL
  * @param size    ignored
@@ -92,8 +96,8 @@ void cai_torch_reset(void);
  * Since 0.1. */
 void *cai_cupy_alloc(void *param, uint64_t size, int32_t device);
 
-/** Frees memory of cai_cupy_alloc() or cai_cupy_malloc(). Any other pointer is not freed: the
- * failure goes to the hook of cai_on_failure().
+/** Frees memory of cai_cupy_alloc() or cai_cupy_malloc(), as cai_torch_free() does. Any other
+ * pointer is not freed: the failure goes to the hook of cai_on_failure().
  *
  * @param param   stream, as above
  * @param ptr     may be NULL

@@ -79,7 +79,11 @@ class memory_resource_of {
     return give(wrapped(stream).get(), bytes, alignment);
   }
 
-  /** Frees memory of this resource, or of an equal one. Failures go to cai::on_failure(). */
+  /** Frees memory of this resource, or of an equal one. Failures go to cai::on_failure(). If the
+   * memory was allocated on another stream, which is being captured, it is freed in the order of
+   * that stream once the capture has ended, and after the work on this one. If this stream cannot
+   * be waited for, since it is being captured, too, the memory is never freed: that is a failure.
+   */
   void deallocate(::cuda::stream_ref stream, void *pointer, std::size_t,
                   std::size_t = default_alignment) noexcept {
     take(pointer, value_of(stream));
@@ -215,24 +219,26 @@ class memory_resource_of {
                               "the address to be freed is not the beginning of its memory");
       return detail::report(error);
     }
-    free_after(memory, stream);
+    // Else work on the stream may still use the memory, and nothing would wait for it.
+    if (free_after(memory, stream, &error)) return detail::report(error);
     cai_memory_release(memory);
   }
 
-  // Sets the stream in whose order the memory is freed. If that fails, it stays the previous
-  // stream.
-  void free_after(cai_memory *memory, std::uint64_t stream) const noexcept {
-    cai_error error;
+  // Has the memory freed after the work on the stream. If its previous stream is being captured, it
+  // is still freed in the order of that one, and the work counts as a use.
+  static cai_status free_after(cai_memory *memory, std::uint64_t stream,
+                               cai_error *error) noexcept {
     cai_memory_info info{};
     info.struct_size = sizeof info;
-    if (cai_memory_describe(memory, &info, &error)) return detail::report(error);
-    if (info.stream == stream || (info.flags & CAI_MEMORY_FREED)) return;
+    cai_status status = cai_memory_describe(memory, &info, error);
+    if (status != CAI_OK || info.stream == stream || (info.flags & CAI_MEMORY_FREED)) return status;
     cai_stream *order = nullptr;
-    if (cai_stream_wrap(info.device, stream, nullptr, nullptr, &order, &error)) {
-      return detail::report(error);
-    }
-    if (cai_memory_set_stream(memory, order, &error)) detail::report(error);
+    status = cai_stream_wrap(info.device, stream, nullptr, nullptr, &order, error);
+    if (status != CAI_OK) return status;
+    status = cai_memory_set_stream(memory, order, nullptr);
+    if (status != CAI_OK) status = cai_memory_record(memory, order, error);
     cai_stream_release(order);
+    return status;
   }
 
   manager_holder manager_;

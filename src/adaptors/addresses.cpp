@@ -100,6 +100,13 @@ cai_memory_info described(const cai_memory *memory) {
   return info;
 }
 
+// Has the memory freed after the work on the stream. If its previous stream is being captured, it
+// is still freed in the order of that one, and the work counts as a use.
+void free_after(cai_memory *memory, cai_stream *stream) {
+  if (cai_memory_set_stream(memory, stream, nullptr) == CAI_OK) return;
+  call(cai_memory_record, memory, stream);
+}
+
 [[noreturn]] void not_here(std::uint64_t address) {
   throw Failure(CAI_ERR_STATE, {CAI_ENTRY_DATA},
                 "the memory at 0x%" PRIx64 " was freed already, or is not of this allocator",
@@ -127,12 +134,18 @@ std::uint64_t allocate(int32_t ordinal, std::uint64_t size, std::uint64_t stream
 
 void free(std::uint64_t address, std::uint64_t stream) {
   if (address == 0) return;
-  const Held<cai_memory> memory = table().take(address);
+  Held<cai_memory> memory = table().take(address);
   if (!memory) not_here(address);
   // Memory that a reset has freed has no stream any more.
   const cai_memory_info info = described(memory.get());
   if (info.flags & CAI_MEMORY_FREED || info.stream == (stream ? stream : 1)) return;
-  call(cai_memory_set_stream, memory.get(), wrapped(info.device, stream).get());
+  try {
+    free_after(memory.get(), wrapped(info.device, stream).get());
+  } catch (...) {
+    // Work on the stream may still use the memory, and nothing would wait for it.
+    static_cast<void>(memory.release());
+    throw;
+  }
 }
 
 void record(std::uint64_t address, std::uint64_t stream) {

@@ -54,6 +54,9 @@ int main() {
   OF_DRIVER(cuStreamDestroy);
   OF_DRIVER(cuStreamSynchronize);
   OF_DRIVER(cuMemsetD8Async);
+  OF_DRIVER(cuStreamBeginCapture);
+  OF_DRIVER(cuStreamEndCapture);
+  OF_DRIVER(cuGraphDestroy);
   CUcontext context = nullptr;
   CHECK(cuInit_(0) == 0 && cuDevicePrimaryCtxRetain_(&context, 0) == 0);
   CHECK(cuCtxSetCurrent_(context) == 0);
@@ -96,6 +99,54 @@ int main() {
     resource.deallocate(ours, nullptr, 0);
     CHECK(usage_of(0).count == 0 && simcuda_races_() == 0);
     CHECK_SILENT();
+  }
+
+  // Freed on another stream while its own is being captured, which allows no change of the stream:
+  // the free comes after the work on both, once the capture has ended.
+  check_context = "a capture";
+  {
+    CUstream second;
+    CUgraph graph;
+    CHECK(cuStreamCreate_(&second, CU_STREAM_NON_BLOCKING) == 0);
+    cai_manager *made = nullptr;
+    CHECK_OK(cai_manager_create("async", nullptr, gpu(0), nullptr, &made, ERR));
+    cai::memory_resource resource{made};
+    cai_manager_release(made);
+    const auto begin = [&](CUstream each) {
+      CHECK(cuStreamBeginCapture_(each, CU_STREAM_CAPTURE_MODE_RELAXED) == 0);
+    };
+    const auto end = [&](CUstream each) {
+      CHECK(cuStreamEndCapture_(each, &graph) == 0 && cuGraphDestroy_(graph) == 0);
+    };
+    void *const block = resource.allocate(ours, BYTES);
+    CHECK(cuStreamSynchronize_(stream) == 0);
+    CHECK(cuMemsetD8Async_(address_of(block), 1, BYTES, second) == 0);
+    begin(stream);
+    resource.deallocate(cuda::stream_ref{second}, block, BYTES);
+    CHECK_SILENT();
+    end(stream);
+    void *const next = resource.allocate(ours, BYTES);
+    CHECK(cuMemsetD8Async_(address_of(next), 2, BYTES, stream) == 0);
+    resource.deallocate(ours, next, BYTES);
+    CHECK(cuStreamSynchronize_(stream) == 0 && cuStreamSynchronize_(second) == 0);
+    CHECK_OK(cai_pending_flush(gpu(0), ERR));
+    CHECK(usage_of(0).count == 0 && simcuda_races_() == 0);
+
+    // Both are being captured: it is told, and the memory is kept rather than freed too early.
+    void *const lost = resource.allocate(ours, BYTES);
+    begin(stream);
+    begin(second);
+    resource.deallocate(cuda::stream_ref{second}, lost, BYTES);
+    CHECK_TOLD(CAI_ERR_CAPTURE, "");
+    end(stream);
+    end(second);
+    CHECK_OK(cai_pending_flush(gpu(0), ERR));
+    CHECK(usage_of(0).count == 1);
+    cai_memory *kept = nullptr;
+    CHECK_OK(cai_memory_find(address_of(lost), &kept, nullptr, ERR));
+    cai_memory_release(kept);
+    cai_memory_release(kept);  // the reference that was kept
+    CHECK(usage_of(0).count == 0 && cuStreamDestroy_(second) == 0);
   }
 
   // Threads, and another device.

@@ -214,6 +214,60 @@ static void test_free_elsewhere(void) {
   CHECK_SILENT();
 }
 
+/* Freed on another stream while its own is being captured, which allows no change of the stream:
+ * the free comes after the work on both, once the capture has ended. */
+static void test_free_elsewhere_in_capture(void) {
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  FIND_SIM(simcuda_races);
+  CUstream one, two;
+  CUgraph graph;
+  cai_memory *kept = NULL;
+  void *block, *next;
+  check_context = "free elsewhere in a capture";
+  install("async", 0);
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  block = alloc_fn(BYTES, 0, one);
+  MUST(cuStreamSynchronize(one));
+  MUST(cuMemsetD8Async(address_of(block), 1, BYTES, two));
+  MUST(cuStreamBeginCapture(one, RELAXED));
+  free_fn(block, BYTES, 0, two);
+  CHECK_SILENT();
+  MUST(cuStreamEndCapture(one, &graph));
+  MUST(cuGraphDestroy(graph));
+  next = alloc_fn(BYTES, 0, one);
+  MUST(cuMemsetD8Async(address_of(next), 2, BYTES, one));
+  free_fn(next, BYTES, 0, one);
+  MUST(cuStreamSynchronize(one));
+  MUST(cuStreamSynchronize(two));
+  CHECK_OK(cai_pending_flush(gpu(0), ERR));
+  CHECK(simcuda_races() == 0);
+  CHECK(usage_of(0).count == 0);
+
+  /* Both are being captured: it is told, and the memory is kept rather than freed too early. */
+  block = alloc_fn(BYTES, 0, one);
+  MUST(cuStreamBeginCapture(one, RELAXED));
+  MUST(cuStreamBeginCapture(two, RELAXED));
+  free_fn(block, BYTES, 0, two);
+  CHECK_TOLD(CAI_ERR_CAPTURE, "");
+  MUST(cuStreamEndCapture(one, &graph));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuStreamEndCapture(two, &graph));
+  MUST(cuGraphDestroy(graph));
+  CHECK_OK(cai_pending_flush(gpu(0), ERR));
+  CHECK(usage_of(0).count == 1);
+  CHECK_OK(cai_memory_find(address_of(block), &kept, NULL, ERR));
+  cai_memory_release(kept);
+  cai_memory_release(kept); /* the reference that was kept */
+  CHECK(usage_of(0).count == 0);
+  MUST(cuStreamDestroy(one));
+  MUST(cuStreamDestroy(two));
+  CHECK_OK(cai_manager_install(gpu(0), NULL, ERR));
+  CHECK_SILENT();
+}
+
 /* Memory may be used on a stream of another GPU's: record_stream_fn() is not told of which. */
 static void test_record_on_another_gpu(void) {
   USE_STREAMS;
@@ -284,6 +338,7 @@ int main(void) {
   CHECK(simcuda_races() == 0);
   test_record();
   test_free_elsewhere();
+  test_free_elsewhere_in_capture();
   test_record_on_another_gpu();
   test_driver_that_has_gone();
   test_device_reset();

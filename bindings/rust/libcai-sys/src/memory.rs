@@ -2636,7 +2636,11 @@ functions! {
         stream: *mut ::core::ffi::c_void,
     ) -> *mut ::core::ffi::c_void;
     /// Frees in the order of a stream: the free_fn. A pointer that is not from [`cai_torch_alloc()`], or
-    /// was freed already, is not freed: the failure goes to the hook of [`cai_on_failure()`].
+    /// was freed already, is not freed: the failure goes to the hook of [`cai_on_failure()`]. If the memory
+    /// comes from another stream, which is being captured, it is freed in the order of that stream once
+    /// the capture has ended, and after the work on this one. If this stream cannot be waited for, since
+    /// it is being captured, too, or is no stream, the memory is never freed: the failure goes to the
+    /// hook.
     ///
     /// # Arguments
     ///
@@ -2701,8 +2705,8 @@ functions! {
         size: u64,
         device: i32,
     ) -> *mut ::core::ffi::c_void;
-    /// Frees memory of [`cai_cupy_alloc()`] or `cai_cupy_malloc()`. Any other pointer is not freed: the
-    /// failure goes to the hook of [`cai_on_failure()`].
+    /// Frees memory of [`cai_cupy_alloc()`] or `cai_cupy_malloc()`, as [`cai_torch_free()`] does. Any other
+    /// pointer is not freed: the failure goes to the hook of [`cai_on_failure()`].
     ///
     /// # Arguments
     ///
