@@ -29,7 +29,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <unordered_map>
+#include <utility>
 
 namespace cai {
 inline namespace v1 {
@@ -46,6 +49,44 @@ class out_of_memory : public std::bad_alloc {
  private:
   cai_error raw_;
 };
+
+namespace detail {
+
+struct memory_release {
+  void operator()(cai_memory *memory) const noexcept { cai_memory_release(memory); }
+};
+using memory_holder = std::unique_ptr<cai_memory, memory_release>;
+
+// What the resources have allocated, by address. cai_memory_find() does not find all of it: not
+// what a manager allocates inside of its own functions, and not what a reset has freed.
+class allocated_memory {
+ public:
+  // One in the process, even if a library is compiled with hidden visibility: it may free what
+  // another one has allocated. Never destroyed: a resource may be used as late as the process ends.
+  __attribute__((visibility("default"))) static allocated_memory &all() {
+    static auto &all = *new allocated_memory;
+    return all;
+  }
+
+  // A reset freed the previous memory at the address; `memory` releases it after the lock.
+  void add(std::uint64_t address, memory_holder &memory) {
+    const std::lock_guard lock(mutex_);
+    std::swap(by_address_[address], memory);
+  }
+
+  // Empty if there is none.
+  memory_holder take(std::uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    auto found = by_address_.extract(address);
+    return found ? std::move(found.mapped()) : nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, memory_holder> by_address_;
+};
+
+}  // namespace detail
 
 /** A memory resource that allocates one kind of memory (CAI_KIND_*) from one libcai manager. Copies
  * use the same manager. Two resources are equal if each can free the memory of the other. All
@@ -193,35 +234,32 @@ class memory_resource_of {
     request.stream = stream;
     request.manager = manager_.get();
     cai_error error;
-    cai_memory *memory = nullptr;
+    cai_memory *made = nullptr;
     const cai_status status =
-        cai_memory_alloc(cai_manager_device(manager_.get()), &request, &memory, &error);
+        cai_memory_alloc(cai_manager_device(manager_.get()), &request, &made, &error);
     if (status == CAI_ERR_MEMORY) throw out_of_memory(error);
     check(status, error);
+    detail::memory_holder memory(made);
     cai_memory_info info{};
     info.struct_size = sizeof info;
-    check(cai_memory_describe(memory, &info, &error), error);
-    // The address stands for the one reference, until it is freed.
+    check(cai_memory_describe(made, &info, &error), error);
+    detail::allocated_memory::all().add(info.data, memory);
     return reinterpret_cast<void *>(static_cast<std::uintptr_t>(info.data));
   }
 
-  void take(void *pointer, std::uint64_t stream) noexcept {
+  static void take(void *pointer, std::uint64_t stream) noexcept {
     if (!pointer) return;
-    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer));
-    cai_error error;
-    cai_memory *memory = nullptr;
-    std::uint64_t offset = 0;
-    if (cai_memory_find(address, &memory, &offset, &error)) return detail::report(error);
-    const std::unique_ptr<cai_memory, decltype(&cai_memory_release)> found(memory,
-                                                                           cai_memory_release);
-    if (offset != 0) {
-      error = detail::failure(CAI_ERR_VALUE,
-                              "the address to be freed is not the beginning of its memory");
-      return detail::report(error);
+    detail::memory_holder memory = detail::allocated_memory::all().take(
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer)));
+    if (!memory) {
+      return detail::report(detail::failure(
+          CAI_ERR_STATE, "the memory was freed already, or is not of a memory resource"));
     }
-    // Else work on the stream may still use the memory, and nothing would wait for it.
-    if (free_after(memory, stream, &error)) return detail::report(error);
-    cai_memory_release(memory);
+    cai_error error;
+    if (free_after(memory.get(), stream, &error) == CAI_OK) return;
+    // Work on the stream may still use the memory, and nothing would wait for it.
+    static_cast<void>(memory.release());
+    detail::report(error);
   }
 
   // Has the memory freed after the work on the stream. If its previous stream is being captured, it

@@ -40,6 +40,33 @@ concept resource_of_3_0 =
     };
 static_assert(resource_of_3_0<cai::memory_resource>);
 
+// A manager that gets its memory from a resource: cai_memory_find() does not find that.
+static constexpr cai_manager_table nested = [] {
+  cai_manager_table table{};
+  table.struct_size = sizeof table;
+  table.version = CAI_MANAGER_VERSION;
+  table.name = "nested";
+  table.create = [](const void *resource, cai_device, cai_manager *, void **self,
+                    cai_error *) -> cai_status {
+    *self = const_cast<void *>(resource);
+    return CAI_OK;
+  };
+  table.destroy = [](void *) {};
+  table.initialize = table.reset = [](void *, cai_error *) -> cai_status { return CAI_OK; };
+  table.memalloc = [](void *self, uint64_t size, uint64_t align, uint32_t, uint64_t, cai_block *out,
+                      cai_error *) -> cai_status {
+    auto &resource = *static_cast<cai::memory_resource *>(self);
+    *out = {address_of(resource.allocate_sync(size, align)), 0, size, 0};
+    return CAI_OK;
+  };
+  table.memfree = [](void *self, const cai_block *block, uint64_t, cai_error *) -> cai_status {
+    auto &resource = *static_cast<cai::memory_resource *>(self);
+    resource.deallocate_sync(reinterpret_cast<void *>(block->data), block->size);
+    return CAI_OK;
+  };
+  return table;
+}();
+
 static void hear_here(const cai_error &error) noexcept {
   hear(nullptr, &error);
 }
@@ -191,11 +218,46 @@ int main() {
   CHECK_SILENT();
   void *const block = one.allocate(ours, BYTES);
   one.deallocate(ours, static_cast<char *>(block) + 256, BYTES);
-  CHECK_TOLD(CAI_ERR_VALUE, "beginning");
+  CHECK_TOLD(CAI_ERR_STATE, "freed already, or is not of a memory resource");
   one.deallocate(ours, block, BYTES);
   CHECK_SILENT();
   one.deallocate(ours, block, BYTES);
-  CHECK_TOLD(CAI_ERR_DEVICE, "");
+  CHECK_TOLD(CAI_ERR_STATE, "freed already");
+
+  check_context = "inside a manager";
+  {
+    const auto make = [](const char *name, const void *params, cai_manager *upstream) {
+      cai_manager *made = nullptr;
+      CHECK_OK(cai_manager_create(name, params, gpu(0), upstream, &made, ERR));
+      return made;
+    };
+    cai_manager *const source = make("default", nullptr, nullptr);
+    cai_manager *const counter = make("statistics", nullptr, source);
+    cai::memory_resource resource{counter};
+    CHECK_OK(cai_manager_register("nested", &nested, ERR));
+    cai_manager *const outer = make("nested", &resource, nullptr);
+    cai_block given;
+    CHECK_OK(cai_manager_alloc(outer, BYTES, 0, CAI_KIND_DEFAULT, 1, &given, ERR));
+    CHECK_OK(cai_manager_free(outer, &given, CAI_KIND_DEFAULT, 1, ERR));
+    cai_statistics counts{};
+    counts.struct_size = sizeof counts;
+    CHECK_OK(cai_manager_statistics(counter, &counts, ERR));
+    CHECK(counts.count_total == 1 && counts.count == 0);
+    CHECK_SILENT();
+    for (cai_manager *const each : {outer, counter, source}) cai_manager_release(each);
+  }
+
+  // A reset frees all memory; the free that comes late is no failure.
+  check_context = "device reset";
+  {
+    void *const dead = other.allocate_sync(BYTES);
+    CHECK_OK(cai_device_reset(gpu(1), CAI_RESET_CONTEXT, ERR));
+    other.deallocate_sync(dead, BYTES);
+    CHECK_SILENT();
+    cai::memory_resource anew{1};
+    anew.deallocate_sync(anew.allocate_sync(BYTES), BYTES);
+    CHECK_SILENT();
+  }
 
   // Memory that the host uses.
   check_context = "host";
