@@ -147,7 +147,8 @@ typedef struct cai_manager_table {
    * @param upstream  libcai holds a reference as long as the manager lives; may be NULL */
   cai_status (*create)(const void *params, cai_device device, cai_manager *upstream, void **self,
                        cai_error *error);
-  /** Destroys the manager. Memory may still be allocated from it; that memory is never freed. */
+  /** Destroys the manager. Memory may still be allocated from it; that memory is never freed. The
+   * pending frees that the manager has added (cai_pending_add()) may run after it. */
   void (*destroy)(void *self);
   /** Called before the first allocation. It may be called again, and by several threads at once if
    * they allocate first at the same time; it must keep existing state. NBEP 7, initialize. */
@@ -875,9 +876,10 @@ typedef struct cai_usage {
 cai_status cai_memory_usage(cai_device device, cai_usage *out, cai_error *error);
 
 /** Adds a pending free, for managers. `free` runs once, later or before the call returns, on any
- * thread, with the GPU's primary context current and no lock held. A reset of the device runs it at
- * the latest. If it is added while #CAI_RESET_CONTEXT destroys the context, `free` does not run:
- * the addresses may belong to other memory by then.
+ * thread, with the GPU's primary context current and no lock held. It may run after the manager's
+ * `destroy`, unless that calls cai_pending_flush(). A reset of the device runs it at the latest. If
+ * it is added while #CAI_RESET_CONTEXT destroys the context, `free` does not run: the addresses may
+ * belong to other memory by then.
  *
  * @param bytes    bytes that `free` frees; may be 0
  * @param free     the function; returns a status, and writes the error on failure

@@ -27,7 +27,12 @@ typedef struct cai_umf_manager_params {
   uint32_t struct_size; /**< sizeof(cai_umf_manager_params) */
   uint32_t kind; /**< CAI_KIND_*: the kind of the provider's memory, and the only kind that the
                       manager allocates; 0: DEFAULT */
-  umf_memory_provider_handle_t provider; /**< the caller's; must outlive the manager */
+  umf_memory_provider_handle_t provider; /**< the caller's; must outlive the manager and its
+                                              pending frees. The manager's end runs these, except
+                                              those that another thread is running, and none while
+                                              libcai sees a capture or cai_pending_defer() is open.
+                                              The provider may be destroyed once they are over, for
+                                              which cai_pending_flush() must have succeeded */
 } cai_umf_manager_params;
 
 typedef struct cai_umf_manager {
@@ -83,6 +88,13 @@ static inline cai_status cai_umf_manager_create(const void *given, cai_device de
   made->kind = params->kind ? params->kind : (uint32_t)CAI_KIND_DEFAULT;
   *self = made;
   return CAI_OK;
+}
+
+/* The provider may be destroyed after the manager, and pending frees call it. */
+static inline void cai_umf_manager_destroy(void *self) {
+  cai_umf_manager *manager = (cai_umf_manager *)self;
+  if (manager->device.type != CAI_DEVICE_CPU) cai_pending_flush(manager->device, NULL);
+  free(manager);
 }
 
 static inline cai_status cai_umf_manager_ready(void *self, cai_error *error) {
@@ -159,13 +171,14 @@ static inline cai_status cai_umf_memfree(void *self, const cai_block *block, uin
 /** Returns the table of a manager on a UMF provider, whose params are #cai_umf_manager_params; for
  * cai_manager_register(). Frees stay pending until the work on the stream is complete; if that wait
  * fails, the memory does not go back to the provider. On a stream that is being captured a free
- * fails with #CAI_ERR_CAPTURE. Never NULL. Since 0.1. */
+ * fails with #CAI_ERR_CAPTURE. The manager's end runs the pending frees, and waits. Never NULL.
+ * Since 0.1. */
 static inline const cai_manager_table *cai_umf_manager_table(void) {
   static const cai_manager_table table = {sizeof(cai_manager_table),
                                           CAI_MANAGER_VERSION,
                                           "umf",
                                           cai_umf_manager_create,
-                                          free,
+                                          cai_umf_manager_destroy,
                                           cai_umf_manager_ready,
                                           cai_umf_manager_ready,
                                           cai_umf_memalloc,

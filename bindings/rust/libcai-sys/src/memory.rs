@@ -398,7 +398,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Destroys the manager. Memory may still be allocated from it; that memory is never freed.
+    /// Destroys the manager. Memory may still be allocated from it; that memory is never freed. The
+    /// pending frees that the manager has added ([`cai_pending_add()`]) may run after it.
     pub destroy: ::core::option::Option<unsafe extern "C" fn(self_: *mut ::core::ffi::c_void)>,
     /// Called before the first allocation. It may be called again, and by several threads at once if
     /// they allocate first at the same time; it must keep existing state. NBEP 7, initialize.
@@ -2506,9 +2507,10 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Adds a pending free, for managers. `free` runs once, later or before the call returns, on any
-    /// thread, with the GPU's primary context current and no lock held. A reset of the device runs it at
-    /// the latest. If it is added while [`CAI_RESET_CONTEXT`] destroys the context, `free` does not run:
-    /// the addresses may belong to other memory by then.
+    /// thread, with the GPU's primary context current and no lock held. It may run after the manager's
+    /// `destroy`, unless that calls [`cai_pending_flush()`]. A reset of the device runs it at the latest. If
+    /// it is added while [`CAI_RESET_CONTEXT`] destroys the context, `free` does not run: the addresses may
+    /// belong to other memory by then.
     ///
     /// # Arguments
     ///
