@@ -446,7 +446,7 @@ cai_status cai_manager_statistics(const cai_manager *manager, cai_statistics *ou
 typedef struct cai_allocation {
   uint32_t struct_size; /**< bytes of this struct; it grows at the tail */
   uint32_t kind;        /**< CAI_KIND_* */
-  uint64_t data;
+  uint64_t data;        /**< its address; of memhostalloc, the host's */
   uint64_t size;
   uint64_t stream;
   double seconds;     /**< time of the allocation, since the manager was created */

@@ -23,7 +23,8 @@ class Tracking : public Wrapper<Tracking> {
 
   struct Allocation {
     uint64_t number;  // in the order of allocations
-    cai_block block;
+    uint64_t address;
+    uint64_t size;
     uint32_t kind;
     uint64_t stream;
     double seconds;
@@ -40,14 +41,14 @@ class Tracking : public Wrapper<Tracking> {
     uint64_t bytes = 0;
     const Allocation *oldest = nullptr;
     for (const auto &[address, each] : out_) {
-      bytes += each.block.size;
+      bytes += each.size;
       if (!oldest || each.number < oldest->number) oldest = &each;
     }
     cai_error error;
     fail(&error, CAI_ERR_STATE, {},
          "manager tracking ends with %zu allocations of %llu bytes left, the oldest at 0x%llx%s%s",
          out_.size(), static_cast<unsigned long long>(bytes),
-         static_cast<unsigned long long>(oldest->block.data), oldest->caller.empty() ? "" : " by ",
+         static_cast<unsigned long long>(oldest->address), oldest->caller.empty() ? "" : " by ",
          oldest->caller.c_str());
     report(error);
   }
@@ -57,10 +58,12 @@ class Tracking : public Wrapper<Tracking> {
     const Caller caller(params_.caller, params_.context);
     const cai_block block = counted(counts, allocate);
     try {
-      Allocation made{0, block, wanted.kind, wanted.stream, clock_.seconds(), caller.text};
+      const uint64_t address = address_of(block, wanted.host);
+      Allocation made{0,          address, block.size, wanted.kind, wanted.stream, clock_.seconds(),
+                      caller.text};
       const std::lock_guard lock(mutex_);
       made.number = next_++;
-      out_.insert_or_assign(block.data, std::move(made));
+      out_.insert_or_assign(address, std::move(made));
     } catch (...) {
       counts.failed();
       wanted.host ? upstream_.memhostfree(block) : upstream_.memfree(block, wanted.stream);
@@ -71,8 +74,8 @@ class Tracking : public Wrapper<Tracking> {
   }
 
   template <class Free>
-  void take(const cai_block &block, uint64_t, bool, Free &&free) {
-    const Ending ending = begin_end(block.data);
+  void take(const cai_block &block, uint64_t, bool host, Free &&free) {
+    const Ending ending = begin_end(address_of(block, host));
     try {
       free();
     } catch (...) {  // it is still allocated
@@ -112,7 +115,7 @@ class Tracking : public Wrapper<Tracking> {
     }
     Allocation &allocation = found->second;
     allocation.is_ending = true;
-    return {address, allocation.number, allocation.block.size};
+    return {address, allocation.number, allocation.size};
   }
   // Unless another thread has received the address since: it may as soon as it is free.
   template <class Body>
@@ -149,9 +152,9 @@ cai_status cai_manager_outstanding(const cai_manager *manager,
     for (const cai_manager *one = manager; one; one = one->upstream()) {
       if (!one->is_of(managers::tracking_table)) continue;
       for (const auto &each : static_cast<managers::Tracking *>(one->self())->outstanding()) {
-        const cai_allocation shown{sizeof(cai_allocation), each.kind,   each.block.data,
-                                   each.block.size,        each.stream, each.seconds,
-                                   each.caller.c_str()};
+        const cai_allocation shown{
+            sizeof(cai_allocation), each.kind,          each.address, each.size, each.stream,
+            each.seconds,           each.caller.c_str()};
         visit(context, &shown);
       }
       return;

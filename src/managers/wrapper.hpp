@@ -19,6 +19,11 @@ struct Request {
   bool host;        // allocated by memhostalloc
 };
 
+// The address that every block has: host memory need not be the device's.
+inline uint64_t address_of(const cai_block &block, bool host) noexcept {
+  return host ? block.host : block.data;
+}
+
 template <class Derived>
 class Wrapper {
  public:

@@ -227,6 +227,34 @@ TEST(Calls, HostMemoryNeedNotBeTheDevices) {
   EXPECT_EQ(full.count("memhostfree"), 1U);
 }
 
+// Two blocks without an address of the device's are told apart by the host's.
+TEST(Calls, HostMemoryIsTrackedByItsOwnAddress) {
+  std::string log;
+  const auto write = [](void *context, const char *line, std::uint64_t length) {
+    static_cast<std::string *>(context)->append(line, length);
+  };
+  Full full;
+  const cai_log_params logging{sizeof logging, 0, nullptr, write, nullptr, &log, nullptr};
+  const Manager tracking = make("tracking", cpu, nullptr, make_full(full));
+  const Manager manager = make("logging", cpu, &logging, tracking);
+  full.data = 0;
+  const cai_block first = allocate(manager, 10, CAI_KIND_PINNED);
+  full.host = 0x3000;
+  const cai_block second = allocate(manager, 10, CAI_KIND_PINNED);
+  std::vector<std::uint64_t> shown;
+  const auto visit = [](void *context, const cai_allocation *allocation) {
+    static_cast<std::vector<std::uint64_t> *>(context)->push_back(allocation->data);
+  };
+  EXPECT_EQ(cai_manager_outstanding(manager, visit, &shown, nullptr), CAI_OK);
+  EXPECT_EQ(shown, std::vector<std::uint64_t>({0x2000, 0x3000}));
+  free_block(manager, first, CAI_KIND_PINNED);
+  free_block(manager, second, CAI_KIND_PINNED);
+  EXPECT_EQ(full.count("memhostfree"), 2U);
+  for (const char *line : {"hostalloc,0x2000,", "hostalloc,0x3000,", "hostfree,0x2000,"}) {
+    EXPECT_TRUE(contains(log.c_str(), line)) << line << " is not in\n" << log;
+  }
+}
+
 TEST(Calls, MemoryIsAskedForOnceMore) {
   Recorder recorder;
   const Manager manager = make(recorder, cpu);

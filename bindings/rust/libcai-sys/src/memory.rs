@@ -859,6 +859,7 @@ pub struct cai_allocation {
     pub struct_size: u32,
     /// `CAI_KIND_*`
     pub kind: u32,
+    /// its address; of memhostalloc, the host's
     pub data: u64,
     pub size: u64,
     pub stream: u64,
