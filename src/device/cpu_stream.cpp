@@ -72,7 +72,9 @@ void CpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *con
 
 void CpuStream::attach(void (*release)(void *context), void *context) {
   if (!queue_) return release(context);
-  queue_->push_always(std::make_unique<Task>(Task{nullptr, release, context}));
+  // `release` may end this stream, and its thread, while the push is still under way.
+  const std::shared_ptr<Queue> held = queue_;
+  held->push_always(std::make_unique<Task>(Task{nullptr, release, context}));
 }
 
 void CpuStream::synchronize() {

@@ -645,6 +645,16 @@ TEST_F(OnDevices, WorkMayLetGoOfItsOwnStream) {
   }
 }
 
+// The idle stream's thread may end as soon as it has the last reference.
+TEST_F(OnDevices, AStreamMayBeLeftToItself) {
+  for (int i = 0; i < 1000; ++i) {
+    cai_stream *stream = nullptr;
+    ASSERT_OK(cai_stream_create(cpu, CAI_MODE_ASYNC, 0, &stream, error));
+    const auto release = [](void *last) { cai_stream_release(static_cast<cai_stream *>(last)); };
+    ASSERT_OK(cai_stream_attach(stream, release, stream, error));
+  }
+}
+
 // The last release reports a failure that no call has returned.
 TEST_F(OnDevices, AFailureThatNobodyAskedForIsReported) {
   Told told;
