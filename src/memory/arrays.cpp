@@ -92,23 +92,28 @@ void require_bounds(const cai_memory_info &facts, uint64_t offset, const cai_arr
                 extent.lo, extent.hi, offset, facts.size);
 }
 
-// Sets the array's stream to the memory's, and notes whose 2 it is.
+// Sets the stream of a new array, and of its mask, to the memory's. Notes whose 2 it is.
 void say_stream(cai_memory &root, cai_array &array) {
-  array.stream_kind = CAI_STREAM_NONE;
   if (array.device_type == CAI_DEVICE_CPU) return;
   const std::lock_guard lock(root.lock);
-  array.stream = cai_stream_value(root.free_stream.stream.get());
-  root.has_said_none |= array.stream == 0;
-  if (array.stream == 0) return;
-  array.stream_kind = CAI_STREAM_STREAM;
-  if (root.free_stream.thread == 0) return;
+  const std::uint64_t stream = cai_stream_value(root.free_stream.stream.get());
+  const std::uint64_t thread = root.free_stream.thread;
+  root.has_said_none |= stream == 0;
+  if (stream == 0) return;
   std::uint64_t said = 0;
-  if (!thread_said_by(&root).compare_exchange_strong(said, root.free_stream.thread) &&
-      said != root.free_stream.thread) {
+  if (thread != 0 && !thread_said_by(&root).compare_exchange_strong(said, thread) &&
+      said != thread) {
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                   "the memory's stream is 2, and arrays of it have that of thread %" PRIu64,
                   kernel_id(said));
   }
+  for (cai_array *const part : {&array, const_cast<cai_array *>(array.mask)}) {
+    if (!part) continue;
+    part->stream = stream;
+    part->stream_kind = CAI_STREAM_STREAM;
+  }
+  array.owner->freed_on = stream;
+  array.owner->thread = thread;
 }
 
 // A struct that describes an array without elements. Its other fields are neither read nor kept.
@@ -170,6 +175,7 @@ cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &li
   array.descr = like.descr;
   array.descr_count = like.descr_count;
   array.version = CAI_INTERFACE_VERSION;
+  array.stream_kind = CAI_STREAM_NONE;
   require_bounds(facts, offset, array);
   array.data = has_no_elements(array) ? 0 : facts.data + offset;
   return array;
@@ -191,13 +197,9 @@ cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like
   if (memory.facts.kind == CAI_KIND_CUDA_ARRAY) fail_cuda_array();
   int64_t strides[CAI_MAX_NDIM], mask_strides[CAI_MAX_NDIM];
   cai_array array = lay_out(memory, offset, like, true, strides);
-  cai_memory &root = memory.root();
-  say_stream(root, array);
   cai_array mask;
   if (like.mask) {
     mask = for_mask([&] { return lay_out(memory, mask_offset, *like.mask, false, mask_strides); });
-    mask.stream = array.stream;
-    mask.stream_kind = array.stream_kind;
     if (overlap(mask, array)) {
       throw Failure(CAI_ERR_LAYOUT, {CAI_ENTRY_MASK}, "mask: it overlaps the elements");
     }
@@ -207,6 +209,7 @@ cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like
 
   cai_array *out = nullptr;
   cai_error error;
+  cai_memory &root = memory.root();
   cai_memory_retain(&root);
   if (cai_array_own(&array, release_memory, &root, &out, &error) != CAI_OK) {
     cai_memory_release(&root);
@@ -216,6 +219,12 @@ cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like
   out->owner->keeper = &root;
   out->owner->used_on = nullptr;
   out->owner->await_uses = nullptr;
+  try {
+    say_stream(root, *out);  // last: one that is not made must not say whose stream it is
+  } catch (...) {
+    cai_array_release(out);
+    throw;
+  }
   return out;
 }
 

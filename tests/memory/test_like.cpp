@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "memories.hpp"
 
@@ -313,6 +314,30 @@ TEST_F(Likes, AreRefused) {
   like.array.abi_major = 0;
   both(CAI_ERR_VERSION, CAI_ENTRY_INTERFACE, "ABI major");
   EXPECT_EQ(out, nullptr);
+}
+
+// Its stream is a thread's own, and an array that could not be made does not say whose.
+TEST_F(Likes, ThatFailSayNothingOfTheStream) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 128);
+  const auto take_mine = [&] {
+    cai_stream *made = nullptr;
+    ASSERT_OK(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &made, error));
+    ASSERT_OK(cai_memory_set_stream(memory, OwnStream(made), error));
+  };
+  cai_array *out = nullptr;
+  Like like;
+  take_mine();
+  EXPECT_FAILS(CAI_ERR_LAYOUT, "overlaps",
+               cai_memory_array_like(memory, 0, &like.array, 95, &out, error));
+  like.array.descr_count = 0;
+  EXPECT_FAILS(CAI_ERR_VALUE, "descr_count",
+               cai_memory_array_like(memory, 0, &like.array, 100, &out, error));
+  like.array.descr_count = 3;
+  std::thread([&] {
+    take_mine();
+    ASSERT_OK(cai_memory_array_like(memory, 0, &like.array, 100, &out, error));
+    EXPECT_EQ(OwnArray(out)->owner->keeper->thread, cai_this_thread());
+  }).join();
 }
 
 }  // namespace
