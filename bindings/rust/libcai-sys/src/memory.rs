@@ -2159,8 +2159,9 @@ functions! {
     /// copy of libcai allocated it. It never finds views, memory that was pinned, wrapped or opened
     /// (other code may know it under another handle), or memory that a manager allocated inside of its
     /// own functions; none of these hides the memory that it is part of. If a manager returns parts of
-    /// memory that it had allocated before by [`cai_memory_alloc()`], either may be found. Of two with the
-    /// same address and size, the later is found, and the earlier never again.
+    /// memory that it had allocated before by [`cai_memory_alloc()`], a part may hide the whole: at the
+    /// part's addresses either is found, at higher ones perhaps neither as long as the part exists. Of
+    /// two that begin at the same address, the earlier may never be found again.
     ///
     /// # Arguments
     ///
