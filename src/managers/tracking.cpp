@@ -39,10 +39,10 @@ class Tracking : public Wrapper<Tracking> {
     // Memory that a reset has freed is no leak.
     if (out_.empty() || !upstream_.is_alive()) return;
     uint64_t bytes = 0;
-    const Allocation *oldest = nullptr;
+    const Allocation *oldest = &out_.begin()->second;
     for (const auto &[address, each] : out_) {
       bytes += each.size;
-      if (!oldest || each.number < oldest->number) oldest = &each;
+      if (each.number < oldest->number) oldest = &each;
     }
     cai_error error;
     fail(&error, CAI_ERR_STATE, {},
