@@ -659,7 +659,8 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *                 work on it
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
- *                 the view, and all that is made from it
+ *                 the view, and all that is made from it. If a function on a GPU stream releases
+ *                 the view, that is until the later call that ends it
  * @param out      the view, with one reference: stream `target`, stream_kind STREAM, version 3; so
  *                 has its mask. Unchanged on failure
  * @return as cai_use_begin(); #CAI_ERR_ARGUMENT also for an array on the CPU, which has no stream,

@@ -15,6 +15,8 @@
 #include "core/error.hpp"
 #include "core/fields.hpp"
 #include "core/storage.hpp"
+#include "driver/host_function.hpp"
+#include "order/releases.hpp"
 
 namespace cai {
 namespace {
@@ -214,11 +216,13 @@ void release_block(cai_owner *owner) {
   Block *const block = block_of(owner);
   if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // The root of a view keeps the uses of its memory.
-  if (block->owner.keeper) {
-    end_block(owner);
-  } else {
-    cai_owner_end(owner, end_block);
+  if (!block->owner.keeper) return cai_owner_end(owner, end_block);
+  // A published view asks the driver about its stream.
+  const bool may_call_driver = block->release != release_parent;
+  if (may_call_driver && driver::InHostFunction::is_here()) {
+    return order::end_in_later_call(owner, end_block);
   }
+  end_block(owner);
 }
 
 uint64_t this_thread() noexcept {

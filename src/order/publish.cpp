@@ -25,7 +25,8 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
 constexpr auto nothing_more = [](driver::Session &, Stream &) {};
 
 // Makes a stream, which `find` finds, wait for all pending work on an array. `before` runs before
-// the waits and `body` once the stream is in order, both in the same session.
+// the waits and `body` once the stream is in order, both in the same session. They may ask a
+// provider.
 template <class Before, class Body>
 void after_all(const cai_array &array, const Wanted &wanted, Find find,
                const std::uint64_t *streams, int32_t count, Before &&before, Body &&body,
@@ -39,6 +40,7 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
     driver::Session session;
     Stream stream = find(session, array, value);
     context = stream.context;
+    std::forward<Before>(before)(session, stream);
     Few<Stream> others;
     Reading reading;
     resolve(session, demand, reading, others);
@@ -46,8 +48,8 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
       const Stream other = stream_here(session, streams[index], index);
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
-    std::forward<Before>(before)(session, stream);
     wait_for_all(session, stream, others, demand, 0, recorded, nullptr, way);
+    reading.leave();
     const cai_array *const alone = &array;
     if (may_follow_captured(&alone, 1)) {
       probe(session, stream);
@@ -143,16 +145,16 @@ void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
   };
   Published *const published = published_by(array.owner);
   if (published && published->stream.value == value) {
-    if (published->told.exchange(true, std::memory_order_acq_rel)) return;
+    if (published->told.load(std::memory_order_acquire)) return;
     tell_trace();
-    try {
-      if (is_import(keeper)) list_import(make_uses_of(keeper), array);
-      const bool outlives = is_import(keeper) && published->said != value;
-      return make_uses_of(keeper).tell(published->stream, true, outlives);
-    } catch (...) {  // no memory: the next dict tells of it again
-      published->told.store(false, std::memory_order_release);
-      throw;
+    Uses &uses = make_uses_of(keeper);
+    if (is_import(keeper)) list_import(uses, array);
+    uses.tell(published->stream, true, is_import(keeper) && published->said != value);
+    // Last: another thread's dict that finds it set is not told.
+    if (published->told.exchange(true, std::memory_order_acq_rel)) {
+      uses.tell_less(published->stream);
     }
+    return;
   }
   if (!stores_here(keeper)) return;
   tell_trace();
@@ -246,8 +248,9 @@ std::uint64_t first_stream_of(const cai_array &array) {
   return is_strangers ? 0 : stream_value(array);
 }
 
-// A view comes with another stream, or with an event. Others may have the memory of an import from
-// its exporter, without an owner: they continue on the stream that they were told.
+// A view comes with another stream, or with an event: called before that is in order, so that a use
+// on another thread meanwhile is kept, or comes before. Others may have the memory of an import
+// from its exporter, without an owner: they continue on the stream that they were told.
 void differ(driver::Session &session, Uses &uses, const cai_array &array, Published &published) {
   for_each_part(array, [&](const cai_array &part) {
     const std::uint64_t own = may_be_pending(part) ? stream_value(part) : 0;
@@ -269,12 +272,13 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   cai_owner *const keeper = keeper_of(array);
   Published *const published = view ? &view->published() : nullptr;
   if (view && stores_by_itself(keeper)) require_uncaptured_streams(array, target);
-  bool tell = false, in_capture = false;
+  bool tell = false, in_capture = false, is_first = false;
   driver::CUcontext context = nullptr;
   Few<Recorded> recorded, own;
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
       [&](driver::Session &session, Stream &stream) {
+        if (published) mark_as_differing(keeper);
         // A told stream waits by an event, so it has an event that others can wait for.
         if (!stores_here(keeper)) return;
         if (published && way == Way::published) {
@@ -285,6 +289,11 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         for (int32_t index = 0; index < count; ++index) {
           record_published(session, stream_here(session, streams[index], index), stream, recorded);
         }
+        if (!published) return;
+        Uses &uses = make_uses_of(keeper);
+        // A view of a differing one may come back to the first stream.
+        is_first = uses.is_first(target) && published->said == target;
+        if (!is_first) differ(session, uses, array, *published);
       },
       [&](driver::Session &session, Stream &stream) {
         context = stream.context;
@@ -295,7 +304,6 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
           tell = !in_capture || stores_by_itself(keeper);
         }
         if (view) tell_of_captured(session, array, stream, view->owner());
-        if (published) mark_as_differing(keeper);
         if (!stores_here(keeper)) return;
         if (is_import(keeper)) list_import(make_uses_of(keeper), array);
         if (stream.capture) list_captured(make_uses_of(keeper), array);
@@ -308,11 +316,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         for (Recorded &it : own) {
           keep_event(session, uses, it.stream, it.event, true, Cover::by(session, it.stream));
         }
-        if (uses.is_first(target) && published->said == target) {
-          published->stream = {};  // a view of a differing one comes back to the first stream
-          return;
-        }
-        differ(session, uses, array, *published);
+        if (is_first) published->stream = {};
       },
       &recorded, way);
   if (tell) call_out(target, context, [&] { tell_keeper(keeper, target, in_capture); });
@@ -375,10 +379,60 @@ cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   return view.say(CAI_STREAM_STREAM, target);
 }
 
+// An event is being kept that covers what is marked on a stream: Uses::begin_keeping().
+class Keeping {
+ public:
+  Keeping(Uses &uses, const Stream &stream)
+      : uses_(uses), stream_(stream), has_begun_(uses.begin_keeping(stream)) {}
+  Keeping(const Keeping &) = delete;
+  Keeping &operator=(const Keeping &) = delete;
+  ~Keeping() {
+    if (has_begun_) uses_.end_keeping(stream_, is_kept_);
+  }
+  void succeed() noexcept { is_kept_ = true; }
+
+ private:
+  Uses &uses_;
+  const Stream stream_;
+  const bool has_begun_;
+  bool is_kept_ = false;
+};
+
+// An event of the stream after all pending work on the array. `before` runs before the waits.
+template <class Before>
+Event event_after_all(const cai_array &array, std::uint64_t value, Before &&before) {
+  // An owner that keeps uses by itself makes the stream wait after the session.
+  const bool by_itself = keeps_by_itself(keeper_of(array));
+  Event event;
+  after_all(
+      array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
+      [&](driver::Session &session, Stream &stream) {
+        require_not_capturing(session, stream, "an event of it is of no use outside");
+        std::forward<Before>(before)(session, stream);
+      },
+      [&](driver::Session &session, Stream &stream) {
+        if (!by_itself) event = Event::record(session, stream);
+      });
+  if (by_itself) {
+    driver::Session session;
+    Stream stream = stream_here(session, value);
+    event = Event::record(session, stream);
+    session.finish();
+  }
+  return event;
+}
+
 cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   NewView view(array);
   cai_owner *const keeper = keeper_of(array);
-  Event event = event_after(array, value);
+  std::optional<Keeping> keeping;
+  Event event = event_after_all(array, value, [&](driver::Session &session, Stream &stream) {
+    mark_as_differing(keeper);
+    if (!stores_here(keeper)) return;
+    Uses &uses = make_uses_of(keeper);
+    differ(session, uses, array, view.published());
+    keeping.emplace(uses, stream);
+  });
   if (stores_here(keeper)) {
     // Consumers that already have the array learn of the event only from its owner.
     driver::Session session;
@@ -386,11 +440,10 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, {});
-    uses.unmark(stream);  // the event comes after it; and the stream may be destroyed now
-    differ(session, uses, array, view.published());
+    keeping->succeed();
+    keeping.reset();  // the stream may be destroyed now
     session.finish();
   }
-  mark_as_differing(keeper);
   if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
   const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
   view.published().event = std::move(event);
@@ -496,21 +549,7 @@ void tell_of_uncaptured(const cai_array &array, const Stream &stream) {
 }
 
 Event event_after(const cai_array &array, std::uint64_t value) {
-  // An owner that keeps uses by itself makes the stream wait after the session.
-  const bool by_itself = keeps_by_itself(keeper_of(array));
-  Event event;
-  after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
-            nothing_more, [&](driver::Session &session, Stream &stream) {
-              require_not_capturing(session, stream, "an event of it is of no use outside");
-              if (!by_itself) event = Event::record(session, stream);
-            });
-  if (by_itself) {
-    driver::Session session;
-    Stream stream = stream_here(session, value);
-    event = Event::record(session, stream);
-    session.finish();
-  }
-  return event;
+  return event_after_all(array, value, nothing_more);
 }
 
 }  // namespace cai::order

@@ -293,6 +293,15 @@ void put_off(Uses *uses) noexcept {
   all.count.fetch_add(1, std::memory_order_relaxed);
 }
 
+void end_in_later_call(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
+  static_cast<void>(guard(nullptr, [&] {  // without memory it stays forever
+    auto uses = std::make_unique<Uses>();
+    uses->owner = owner;
+    uses->end = end;
+    put_off(uses.release());
+  }));
+}
+
 // Where the driver cannot be asked what is pending, a later call asks.
 static void end_later(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   static_cast<void>(guard(nullptr, [&] {  // without memory it stays forever

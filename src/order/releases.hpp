@@ -12,6 +12,10 @@ namespace cai::order {
 // call the driver.
 void put_off(Uses *uses) noexcept;
 
+// Calls `end` on the owner, whose memory has no uses of its own, in a later call: this one is in a
+// function on a GPU stream, where the driver must not be called.
+void end_in_later_call(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept;
+
 // cai_owner_end() of an owner that may have pending uses.
 void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept;
 

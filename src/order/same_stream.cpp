@@ -103,57 +103,66 @@ void require_nothing_kept(const cai_array *const *arrays, int32_t count) {
   }
 }
 
+// An array, or a mask, that came with None is used on the stream.
+void tell_adopted(const cai_array &array, const cai_array &part, int32_t index,
+                  const Stream &stream) {
+  tell(keeper_of(array), stream);
+  trace::edge({index, &part}, trace::owner(keeper_of(array)), trace::stream(stream.value),
+              came_with_none);
+}
+
 // The stream waits for kept uses, and is marked, because no end will report its later work to the
 // owners.
 void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   Demand demand;
   collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
   driver::Session session;
-  Few<Stream> streams;
-  Reading reading;
-  resolve(session, demand, reading, streams);
   Stream own = stream_here(session, value);
   for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
     if (stream_value(part) != value) return;
     for_array(index, [&] { own = stream_for(session, part, value); });
     if (stores_here(keeper_of(array))) mark(keeper_of(array), own);
   });
-  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
-    if (stream_value(part) != 0 || !stores_here(keeper_of(array))) return;
-    tell(keeper_of(array), {own.value, own.context, -1});
-    trace::edge({index, &part}, trace::owner(keeper_of(array)), trace::stream(value),
-                came_with_none);
-  });
+  Few<Stream> streams;
+  Reading reading;
+  resolve(session, demand, reading, streams);
   wait_for_all(session, own, streams, demand, 0);
+  reading.leave();
   if (may_follow_captured(arrays, count)) {
     probe(session, own);
     follow_captured(session, own, arrays, count, {Wanted::For::completing, value, 0});
   }
+  // Only now: if the call is refused, nothing was used on that stream.
+  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
+    if (stream_value(part) == 0 && stores_here(keeper_of(array))) {
+      tell_adopted(array, part, index, {own.value, own.context, -1});
+    }
+  });
   for (int32_t index = 0; index < count; ++index) {
     cover_if_own(session, *arrays[index], own, demand.conflicts);
   }
   session.finish();
 }
 
-// Whether adopt() needs no driver call.
-bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+// The same without the driver. Returns false, having done nothing, if it needs one.
+bool adopt_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+  if (value == 0) return true;
   bool at_once = true;
-  if (value == 0) return at_once;
-  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
+  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t) {
     cai_owner *const keeper = keeper_of(array);
     const bool is_found = (is_import(keeper_of(part)) && any_imports()) || any_captured(part);
-    at_once = at_once && !is_found;
-    if (!at_once || !keeps_uses(keeper)) return;
-    at_once = value > driver::stream_per_thread && !may_have_kept(keeper, value);
-    if (!at_once) return;
-    if (stream_value(part) == value) {
-      mark(keeper, value);
-    } else {
-      tell(keeper, {value, nullptr, -1});
-      trace::edge({index, &part}, trace::owner(keeper), trace::stream(value), came_with_none);
-    }
+    const bool is_kept =
+        keeps_uses(keeper) && (value <= driver::stream_per_thread || may_have_kept(keeper, value));
+    at_once = at_once && !is_found && !is_kept;
   });
-  return at_once;
+  if (!at_once) return false;
+  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
+    cai_owner *const keeper = keeper_of(array);
+    if (!keeps_uses(keeper)) return;
+    stream_value(part) == value ? mark(keeper, value)
+                                : tell_adopted(array, part, index, {value, nullptr, -1});
+  });
+  return true;
 }
 
 }  // namespace
@@ -177,7 +186,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     order::collect(arrays, count, wanted, demand);
     const std::uint64_t value = order::same_stream(demand);
     value != 0 ? order::require_told(arrays, count) : order::require_nothing_kept(arrays, count);
-    if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
+    if (!order::adopt_at_once(arrays, count, value)) order::adopt(arrays, count, value);
     trace::edge(trace::all_arrays, trace::stream(value), trace::theirs,
                 value ? "left out (it is the arrays' own stream)"
                       : "left out (no array came with a stream)");

@@ -174,6 +174,7 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
       Stream fork{};
       const Way way = options.flags & tells_stream ? Way::told : Way::forth;
       wait_for_all(session, consumer, producers, demand, options.flags, nullptr, &fork, way);
+      reading.leave();
       use.fork_from(fork);
       if (use.fork) remember_fork(consumer, fork);
       for (int32_t index = 0; index < count; ++index) {

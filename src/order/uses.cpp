@@ -38,6 +38,11 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
   return current;
 }
 
+// The thread whose stream 2 it is; 0 for others.
+std::uint64_t thread_of(const Stream &stream) noexcept {
+  return stream.value == driver::stream_per_thread ? this_thread() : 0;
+}
+
 // Whether the driver says that the context, if it is known, was destroyed with all its work.
 bool has_gone(driver::Session &session, driver::CUcontext context) noexcept {
   if (!context) return false;
@@ -89,6 +94,10 @@ void Uses::hand_over(Uses &to) noexcept {
   const std::lock_guard lock(lock_);
   to.slots_.swap(slots_);
   to.own_.swap(own_);
+  for (Own &it : to.own_) {  // what threads are about to keep will not be found there
+    it.marked = it.has_mark();
+    it.being_kept = 0;
+  }
   for (Uses *each : {this, &to}) {
     each->sum_up();
     each->sum_up_told();
@@ -187,7 +196,7 @@ Uses::Own *Uses::find_own(const Stream &stream, std::uint64_t thread) noexcept {
 }
 
 Uses::Own &Uses::own(const Stream &stream) {
-  const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
+  const std::uint64_t thread = thread_of(stream);
   if (Own *const found = find_own(stream, thread)) return *found;
   own_.push_back({stream, thread});
   own_.back().stream.index = -1;
@@ -200,24 +209,35 @@ void Uses::mark(const Stream &stream) {
   if (!stream.is_default()) marked_handle_.store(stream.value, std::memory_order_relaxed);
 }
 
-void Uses::unmark(const Stream &stream) noexcept {
+bool Uses::begin_keeping(const Stream &stream) noexcept {
   const std::lock_guard lock(lock_);
-  const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
-  Own *const found = find_own(stream, thread);
-  if (!found || found->is_told()) return;  // consumers that were told still work there
+  Own *const found = find_own(stream, thread_of(stream));
+  // Consumers that were told still work there.
+  if (!found || !found->marked || found->is_told()) return false;
   found->marked = false;
   marked_handle_.store(0, std::memory_order_relaxed);
+  ++found->being_kept;
+  return true;
+}
+
+void Uses::end_keeping(const Stream &stream, bool is_kept) noexcept {
+  const std::lock_guard lock(lock_);
+  Own *const found = find_own(stream, thread_of(stream));
+  if (!found || found->being_kept == 0) return;  // the memory was freed meanwhile
+  --found->being_kept;
+  found->marked = found->marked || !is_kept;
 }
 
 bool Uses::any_marked() {
   const std::lock_guard lock(lock_);
-  return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
+  return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.has_mark(); });
 }
 
 void Uses::tell(const Stream &stream, bool by_view, bool outlives) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.marked = true;
+  it.tells = ++tells_;
   it.outlives = it.outlives || outlives;
   if (by_view) {
     ++it.views;
@@ -228,32 +248,45 @@ void Uses::tell(const Stream &stream, bool by_view, bool outlives) {
 }
 
 void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept {
-  Own it;
-  {
+  for (;;) {
+    Own it;
+    {
+      const std::lock_guard lock(lock_);
+      Own *const found = find_own(stream, thread);
+      if (!found || found->views == 0) return;  // the memory was freed
+      if (found->views > 1 || found->told) {
+        --found->views;
+        return;
+      }
+      // Before the event is recorded: a use meanwhile marks it again.
+      found->marked = false;
+      marked_handle_.store(0, std::memory_order_relaxed);
+      it = *found;
+    }
+    const Recorded recorded = keep_pending(session, it);
     const std::lock_guard lock(lock_);
     Own *const found = find_own(stream, thread);
-    if (!found) return;
-    if (found->views > 1 || found->told) {
-      --found->views;
-      return;
+    if (!found || found->views == 0) break;
+    // Told again meanwhile, to consumers whose work the event does not cover.
+    if (found->tells != it.tells) continue;
+    --found->views;
+    if (recorded != Recorded::yes) {  // or its work would not be ordered with what follows
+      found->told = true;
+      found->marked = true;
     }
-    it = *found;
-  }
-  const Recorded recorded = keep_pending(session, it);
-  {
-    const std::lock_guard lock(lock_);
-    Own &found = *find_own(stream, thread);
-    if (--found.views > 0) return;
-    found.told = recorded != Recorded::yes;  // or its work would not be ordered with what follows
-    found.marked = recorded != Recorded::yes;
-    // Work that is queued there from now on is marked again.
-    if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
-    if (!found.marked && !found.freed_on && !found.by_exporter) {
-      own_.erase(own_.begin() + (&found - own_.data()));
+    if (!found->has_mark() && !found->freed_on && !found->by_exporter) {
+      own_.erase(own_.begin() + (found - own_.data()));
     }
     sum_up_told();
+    break;
   }
   await_readers();  // the stream may be destroyed now
+}
+
+void Uses::tell_less(const Stream &stream) noexcept {
+  const std::lock_guard lock(lock_);
+  Own *const found = find_own(stream, thread_of(stream));
+  if (found && found->views > 1) --found->views;
 }
 
 void Uses::tell_first(const Stream &first) {
@@ -382,15 +415,12 @@ void Uses::sum_up() noexcept {
 }
 
 void Uses::sum_up_told() noexcept {
-  std::uint64_t handle = 0;
-  bool others = false;
+  std::uint64_t told = 0;
   for (const Own &it : own_) {
     if (!it.is_told()) continue;
-    others = others || handle != 0 || it.stream.is_default();
-    if (!it.stream.is_default()) handle = it.stream.value;
+    told = told != 0 || it.stream.is_default() ? several_told : it.stream.value;
   }
-  told_handle_.store(handle, std::memory_order_release);
-  told_others_.store(others, std::memory_order_release);
+  told_.store(told, std::memory_order_release);
 }
 
 void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
@@ -458,13 +488,15 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       // Before the event is recorded: a use meanwhile marks it again.
       own_[i].marked = false;
       marked_handle_.store(0, std::memory_order_relaxed);
+      ++own_[i].being_kept;
     }
     const Recorded recorded = keep_pending(session, it);
-    if (recorded == Recorded::yes) continue;
-    all_known = all_known && recorded == Recorded::not_now;
+    all_known = all_known && (recorded == Recorded::yes || recorded == Recorded::not_now);
     const std::lock_guard lock(lock_);
     Own *const found = find_own(it.stream, it.thread);
-    if (!found) continue;
+    if (!found || found->being_kept == 0) continue;  // the memory was freed meanwhile
+    --found->being_kept;
+    if (recorded == Recorded::yes) continue;
     if (recorded == Recorded::not_now) {
       found->marked = true;
     } else {

@@ -107,8 +107,11 @@ class Uses {
   // wait for it. A handle need not be identified; 1 and 2 must be.
   void mark(const Stream &stream);
   bool any_marked();
-  // A kept event covers all that was ordered with the stream, so the mark is removed.
-  void unmark(const Stream &stream) noexcept;
+  // An event that covers all that was ordered with the stream is being kept: from before it is
+  // recorded the stream is not marked, so that a use meanwhile marks it again. Returns whether it
+  // was marked. Then the other one says whether the event is kept.
+  bool begin_keeping(const Stream &stream) noexcept;
+  void end_keeping(const Stream &stream, bool is_kept) noexcept;
   bool is_marked(std::uint64_t handle) const noexcept {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }
@@ -121,11 +124,11 @@ class Uses {
   // Withdraws a stream. `thread` is the thread whose 2 it is. Pending work there is kept as a
   // write. While the stream is being captured that cannot be, and the stream stays told.
   void untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept;
+  // Takes back a tell() of a view that another thread has told, too, and that counts once.
+  void tell_less(const Stream &stream) noexcept;
   // Whether any stream was told other than this one, which is a handle.
   bool any_told_but(std::uint64_t stream) const noexcept {
-    // In this order: when the others are withdrawn, the remaining one is already stored.
-    if (told_others_.load(std::memory_order_acquire)) return true;
-    const std::uint64_t told = told_handle_.load(std::memory_order_acquire);
+    const std::uint64_t told = told_.load(std::memory_order_acquire);
     return told != 0 && told != stream;
   }
   // The same for an exporter, before streams differ: it may have told others, on any thread, the
@@ -256,6 +259,8 @@ class Uses {
     Stream stream{};
     std::uint64_t thread = 0;  // whose stream 2 it is
     bool marked = false;
+    int being_kept = 0;        // by threads that are about to keep an event in place of the mark
+    std::uint64_t tells = 0;   // the number of the last tell() of it
     bool told = false;         // for good
     bool by_exporter = false;  // likewise, though not by a dict or tensor of libcai's
     int views = 0;             // that tell it to consumers without the owner
@@ -264,7 +269,8 @@ class Uses {
     bool lost = false;  // work is pending there that no event covers
 
     bool is_told() const noexcept { return told || by_exporter || views > 0; }
-    bool is_unkept() const noexcept { return marked && !is_told(); }
+    bool has_mark() const noexcept { return marked || being_kept > 0; }
+    bool is_unkept() const noexcept { return has_mark() && !is_told(); }
   };
 
   void leave_lists() noexcept;
@@ -278,6 +284,8 @@ class Uses {
   template <class IsOver>
   void find_lost(const IsOver &is_over) noexcept;
 
+  static constexpr std::uint64_t several_told = UINT64_MAX;
+
   enum class Recorded { yes, not_now, no_memory, never };
   // Keeps what is pending on a stream as a write. If that will never be possible, asks the driver
   // about the stream's context.
@@ -286,13 +294,14 @@ class Uses {
   Lock lock_;  // not held while the driver is called, unless no other thread has these uses
   std::vector<Slot> slots_;
   std::vector<Own> own_;
+  std::uint64_t tells_ = 0;
   std::vector<Captured> captured_;
   std::optional<std::uint64_t> first_;  // set once later arrays have come with another stream
 
   // To be read without the lock.
   std::atomic<bool> any_{false};
-  std::atomic<std::uint64_t> told_handle_{0};  // the handle that was told first; 0: none
-  std::atomic<bool> told_others_{false};       // whether others were told
+  // The handle that was told; 0: none; several_told: more than one, or a default stream.
+  std::atomic<std::uint64_t> told_{0};
   std::atomic<bool> any_captured_{false};
   std::atomic<std::uint64_t> differ_{0};
   std::atomic<std::uint64_t> marked_handle_{0};  // the last marked handle

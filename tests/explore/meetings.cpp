@@ -6,6 +6,7 @@
 // usage: meetings random COUNT SEED
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -73,6 +74,8 @@ struct Shared {
   std::uint64_t address = 0;
   bool is_of_host = false;    // the host may work on it
   bool is_of_cpu = false;     // its device is the CPU
+  bool is_worked_on = false;  // by the threads, on GPU streams, without libcai
+  wide::Handle context = nullptr;
   std::atomic<int> ready{0};  // threads
 };
 
@@ -99,7 +102,10 @@ class Party {
     cai_memory_release(shared_.memory);
   }
 
+  bool frees() const { return std::count(steps_.begin(), steps_.end(), 0U) > 0; }
+
   void run() {
+    MUST(wide::cu().cuCtxSetCurrent(shared_.context));
     ++shared_.ready;
     while (shared_.ready != 2) {  // so that the calls meet
     }
@@ -159,20 +165,63 @@ class Party {
     return cai_array_item(mine_, &index, &byte, error);
   }
   cai_status sync_host(cai_error *error) { return cai_array_sync_host(mine_, error); }
-  cai_status use(cai_error *error) {
+  cai_status use(cai_error *error) { return use_of(mine_, error); }
+  cai_status use_of(const cai_array *array, cai_error *error) {
     cai_use use{};
     const std::uint64_t stream = cai_stream_value(any_stream());
-    const cai_array *const arrays[] = {mine_};
-    const cai_status status = cai_use_begin(&use, arrays, 1, stream, nullptr, error);
-    return status != CAI_OK ? status : cai_use_end(&use, error);
+    const cai_status status = cai_use_begin(&use, &array, 1, stream, nullptr, error);
+    if (status != CAI_OK) return status;
+    work_on(stream);
+    return cai_use_end(&use, error);
   }
-  cai_status publish(cai_error *error) {
+  // Work that nobody but libcai orders. A caller must not free what it uses.
+  void work_on(std::uint64_t stream) {
+    if (!shared_.is_worked_on) return;
+    const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(stream));
+    MUST(wide::cu().cuMemsetD8Async(mine_->data, 7, half, handle));
+  }
+  cai_status publish(cai_error *error) { return publish(false, error); }
+  cai_status publish_dict(cai_error *error) { return publish(true, error); }
+  cai_status publish(bool by_dict, cai_error *error) {
     if (mine_->device_type == CAI_DEVICE_CPU) return CAI_OK;  // it has no stream to publish
     cai_array *view = nullptr;
     const std::uint64_t stream = cai_stream_value(any_stream());
-    const cai_status status = cai_array_publish(mine_, nullptr, 0, stream, &view, error);
-    if (status == CAI_OK) cai_array_release(view);
+    cai_status status = cai_array_publish(mine_, nullptr, 0, stream, &view, error);
+    if (status != CAI_OK) return status;
+    if (by_dict) {
+      cai_interface dict{};
+      dict.struct_size = sizeof dict;
+      alignas(8) char storage[1024];
+      status = cai_interface_write(view, 3, storage, sizeof storage, &dict, error);
+      if (status == CAI_OK) work_on(stream);  // as a consumer of the dict does
+    }
+    if (status == CAI_OK && draw(2)) status = use_of(view, error);
+    cai_array_release(view);
     return status;
+  }
+  cai_status publish_event(cai_error *error) {
+    if (mine_->device_type == CAI_DEVICE_CPU) return CAI_OK;
+    cai_array *view = nullptr;
+    const std::uint64_t stream = cai_stream_value(any_stream());
+    cai_status status = cai_array_publish_event(mine_, stream, &view, error);
+    if (status != CAI_OK) return status;
+    if (draw(2)) status = use_of(view, error);
+    cai_array_release(view);
+    return status;
+  }
+  // As a producer works on the array's own stream.
+  cai_status reclaim(cai_error *error) {
+    if (mine_->stream_kind != CAI_STREAM_STREAM) return CAI_OK;
+    const cai_status status = cai_array_reclaim(mine_, mine_->stream, CAI_ACCESS_WRITE, error);
+    if (status == CAI_OK) work_on(mine_->stream);
+    return status;
+  }
+  cai_status same_stream(cai_error *error) {
+    std::uint64_t stream = 0;
+    const cai_array *const arrays[] = {mine_};
+    const cai_status status = cai_arrays_same_stream(arrays, 1, &stream, error);
+    if (status == CAI_OK && stream) work_on(stream);
+    return status == CAI_ERR_ORDER ? cai_status{CAI_OK} : status;  // arrays come with others by now
   }
   cai_status make_array(cai_error *error) {
     cai_array *made = nullptr;
@@ -267,7 +316,11 @@ const Party::Action Party::actions[] = {
     {"item", &Party::item},
     {"sync_host", &Party::sync_host},
     {"use", &Party::use},
-    {"publish", &Party::publish},
+    {"publish", static_cast<cai_status (Party::*)(cai_error *)>(&Party::publish)},
+    {"publish_dict", &Party::publish_dict},
+    {"publish_event", &Party::publish_event},
+    {"reclaim", &Party::reclaim},
+    {"same_stream", &Party::same_stream},
     {"make_array", &Party::make_array},
     {"make_view", &Party::make_view},
     {"find", &Party::find},
@@ -317,6 +370,7 @@ bool is_right(Shared &shared, std::uint64_t seed) {
     Party first(shared, static_cast<unsigned>(any()), 0),
         second(shared, static_cast<unsigned>(any()), 1);
     told = first.told() + " beside" + second.told();
+    shared.is_worked_on = !shared.is_of_host && !first.frees() && !second.frees();
     std::thread other([&] { second.run(); });
     first.run();
     other.join();
@@ -354,6 +408,7 @@ int main(int argc, char **argv) {
   MUST(wide::cu().cuInit(0));
   MUST(cai_device_set_current(gpu, nullptr));
   Shared shared;
+  MUST(wide::cu().cuDevicePrimaryCtxRetain(&shared.context, 0));
   const std::uint64_t count = std::stoull(argv[2]), first = std::stoull(argv[3]) * 1000000000;
   std::printf("1..1\n");
   std::uint64_t seed = first;

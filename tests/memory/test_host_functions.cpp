@@ -142,6 +142,29 @@ TEST_F(HostFunctions, EndUsedMemoryOfTheHostLater) {
   });
 }
 
+// The end of a view asks the driver about the stream that a dict has told.
+TEST_F(HostFunctions, EndPublishedViewsLater) {
+  const OwnStream own = make_stream(gpu0), target = make_stream(gpu0);
+  for (const bool is_told : {false, true}) {
+    SCOPED_TRACE(is_told);
+    expect_ended_later([&] {
+      const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 256, own);
+      const OwnArray array = array_of(memory, {256});
+      cai_array *view = nullptr;
+      EXPECT_EQ(cai_array_publish(array, nullptr, 0, cai_stream_value(target), &view, nullptr),
+                CAI_OK);
+      std::vector<std::uint64_t> storage(cai_interface_write_storage(view));
+      cai_interface dict{};
+      dict.struct_size = sizeof dict;
+      if (is_told) {
+        EXPECT_EQ(cai_interface_write(view, 3, storage.data(), storage.size() * 8, &dict, nullptr),
+                  CAI_OK);
+      }
+      return releases(OwnArray(view));
+    });
+  }
+}
+
 // Nothing is flushed there, nor tried again.
 TEST_F(HostFunctions, DoNotFlush) {
   expect_ended_later([] {

@@ -446,6 +446,27 @@ TEST_F(OpenUse, OfNoneOnTheOthersOwnStream) {
   EXPECT_FALSE(none.ended());
 }
 
+// If the call is refused, nothing of the array that came with None was used on the others' stream.
+TEST_F(OpenUse, OfNoneOnTheOthersCapturedStream) {
+  const std::uint64_t producer = value(stream()), earlier = value(stream()),
+                      later = value(stream());
+  const Owned none(memory(), CAI_STREAM_NONE);
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  const cai_array *const both[] = {array, none};
+  ASSERT_EQ(begin({none}, earlier), CAI_OK);
+  Gate gate(earlier);
+  ASSERT_EQ(end(), CAI_OK);
+  MUST(gpu().cuStreamBeginCapture_v2(handle(producer), 2));
+  std::uint64_t out = 0;
+  EXPECT_EQ(cai_arrays_same_stream(both, 2, &out, &error), CAI_ERR_CAPTURE);
+  EXPECT_EQ(begin({none}, later), CAI_OK) << error.message;
+  EXPECT_EQ(end(), CAI_OK);
+  Handle graph = nullptr;
+  MUST(gpu().cuStreamEndCapture(handle(producer), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
+  gate.open();
+}
+
 // An import's owner cannot be told of a future stream.
 TEST_F(OpenUse, OfAnImportedNoneOnTheOthersOwnStream) {
   const Owned none(memory(), CAI_STREAM_NONE), array(memory(), CAI_STREAM_STREAM, value(stream()));

@@ -2,6 +2,7 @@
 // Arrays whose stream nobody stated, and who is asked about them. Providers stay for the life of
 // the process, so they are registered in the order of the tests here.
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "owned.hpp"
@@ -142,6 +143,76 @@ TEST_F(Providers, OfALaterHeaderAreRefused) {
   cai_error error{};
   EXPECT_EQ(cai_provide_streams(&later, &error), CAI_ERR_ARGUMENT);
   EXPECT_NE(std::string(error.message).find("reserved"), std::string::npos) << error.message;
+}
+
+// As another thread may, at any moment of a publication: such a use is kept, or comes before.
+TEST_F(Providers, MayUseTheArray) {
+  const std::uint64_t own = value(stream()), target = value(stream()), other = value(stream());
+  for (const bool by_event : {false, true}) {
+    for (const std::uint64_t user : {own, other}) {
+      for (int at = 1; at <= 10; ++at) {
+        SCOPED_TRACE(std::to_string(at) + (by_event ? " by an event" : "") +
+                     (user == own ? ", on the array's stream" : ""));
+        const Address data = memory();
+        EXPECT_EQ(races([&] {
+                    Owned array(data, CAI_STREAM_UNSTATED, 0, [&] { fill(data, 3, other); });
+                    int asked = 0;
+                    first = [&](const cai_array *, std::uint64_t *out) {
+                      *out = own;
+                      if (++asked != at) return 1;
+                      EXPECT_EQ(begin_use({array}, user), CAI_OK);
+                      fill(data, 1, user);
+                      EXPECT_EQ(end_use({array}, user), CAI_OK);
+                      return 1;
+                    };
+                    {
+                      const Published view =
+                          by_event ? Published::event(array, own) : Published(array, target);
+                      EXPECT_EQ(begin_use({view}, target), CAI_OK);
+                      fill(data, 2, target);
+                      EXPECT_EQ(end_use({view}, target), CAI_OK);
+                    }
+                    array.release();
+                    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+                  }),
+                  0U);
+      }
+    }
+  }
+}
+
+// Whichever call asks them: one who withdraws a stream waits for those who may be about to use it.
+TEST_F(Providers, MayReleaseAViewThatWasTold) {
+  const std::uint64_t own = value(stream()), told = value(stream()), target = value(stream());
+  for (int at = 1; at <= 12; ++at) {
+    SCOPED_TRACE(at);
+    const Owned array(memory(), CAI_STREAM_UNSTATED);
+    int asked = 0;
+    std::optional<Published> view;
+    first = [&](const cai_array *, std::uint64_t *out) {
+      *out = own;
+      if (++asked == at) view.reset();
+      return 1;
+    };
+    view.emplace(array, told);
+    std::vector<unsigned char> storage(cai_interface_write_storage(*view));
+    cai_interface dict{};
+    dict.struct_size = sizeof dict;
+    cai_error error{};
+    ASSERT_EQ(cai_interface_write(*view, 3, storage.data(), storage.size(), &dict, &error), CAI_OK)
+        << error.message;
+    asked = 0;
+    const Published another(array, target);
+    EXPECT_EQ(begin_use({array}, target), CAI_OK);
+    EXPECT_EQ(end_use({array}, target), CAI_OK);
+    EXPECT_EQ(cai_array_reclaim(array, own, CAI_ACCESS_WRITE, &error), CAI_OK) << error.message;
+    const Published of_event = Published::event(array, target);
+    EXPECT_EQ(cai_array_sync_host(array, &error), CAI_OK) << error.message;
+    first = [&](const cai_array *, std::uint64_t *out) {
+      *out = own;
+      return 1;
+    };
+  }
 }
 
 // A 2 is that of the first thread that is told it: on another one it would be another stream.

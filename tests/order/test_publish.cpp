@@ -409,6 +409,28 @@ TEST_F(Publish, NothingOnFailure) {
   const Published of_event = Published::event(&of_old.array, target);
 }
 
+// In the capture that the array's stream is in, too: then the graph has no new edge.
+TEST_F(Publish, NoEventOfACapture) {
+  const Handle own = stream(), joined = stream();
+  const Owned array(memory(), CAI_STREAM_STREAM, value(own));
+  Handle event = nullptr, graph = nullptr;
+  MUST(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuStreamBeginCapture_v2(own, 2));
+  MUST(gpu().cuEventRecord(event, own));
+  MUST(gpu().cuStreamWaitEvent(joined, event, 0));
+  gpu().simcuda_reset_counts();
+  cai_array *view = nullptr;
+  cai_error error{};
+  EXPECT_EQ(cai_array_publish_event(array, value(joined), &view, &error), CAI_ERR_CAPTURE);
+  EXPECT_EQ(view, nullptr);
+  EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+  MUST(gpu().cuEventRecord(event, joined));
+  MUST(gpu().cuStreamWaitEvent(own, event, 0));
+  MUST(gpu().cuStreamEndCapture(own, &graph));
+  MUST(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuEventDestroy_v2(event));
+}
+
 // The stream is remembered as long as any view says it, also one that was made of another.
 TEST_F(Publish, AViewOfAViewThatGoes) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
