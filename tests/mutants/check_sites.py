@@ -68,7 +68,7 @@ NEEDLESS = [
     ("cuStreamWaitEvent", ["event_wait_external"], "likewise"),
     (
         "cuEventRecord",
-        ["    event = Event::record(session, stream);", "event_after(array, value)"],
+        ["    event = Event::record(session, stream);", "event_after_all(array, value, [&]"],
         "an owner with functions of its own is told of the stream as well, and has everybody wait",
     ),
     (
@@ -103,8 +103,8 @@ NEEDLESS = [
 # Sites that few programs reach, or need, so that hunts of this size may miss them. Scenarios of
 # mutants.cpp cover them.
 SELDOM = [
-    ("cuEventRecord", [CAPTURED, "event_after("], "who has what is published asks again"),
-    ("cuStreamWaitEvent", [WAITS, "event_after("], "likewise"),
+    ("cuEventRecord", [CAPTURED, "event_after_all("], "who has what is published asks again"),
+    ("cuStreamWaitEvent", [WAITS, "event_after_all("], "likewise"),
     ("cuStreamUpdateCaptureDependencies", ["after_all("], "likewise"),
     ("cuStreamWaitEvent", ["order::wait_for_all(", "after_all("], "likewise, of the keeper"),
     ("cuEventRecord cuStreamQuery", [FORMER], KEPT),
