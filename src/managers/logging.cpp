@@ -95,13 +95,13 @@ class Logging : public Wrapper<Logging> {
     cai_block block{};
     logged(line, [&] {
       block = allocate();
-      line.address = address_of(block, wanted.host);
+      line.address = address_of_block(block, wanted.host);
     });
     return block;
   }
   template <class Free>
   void take(const cai_block &block, uint64_t stream, bool host, Free &&free) {
-    Line line{host ? "hostfree" : "free", address_of(block, host), block.size, stream};
+    Line line{host ? "hostfree" : "free", address_of_block(block, host), block.size, stream};
     logged(line, free);
   }
   cai_block mempin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {

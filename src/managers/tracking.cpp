@@ -58,7 +58,7 @@ class Tracking : public Wrapper<Tracking> {
     const Caller caller(params_.caller, params_.context);
     const cai_block block = counted(counts, allocate);
     try {
-      const uint64_t address = address_of(block, wanted.host);
+      const uint64_t address = address_of_block(block, wanted.host);
       Allocation made{0,          address, block.size, wanted.kind, wanted.stream, clock_.seconds(),
                       caller.text};
       const std::lock_guard lock(mutex_);
@@ -75,7 +75,7 @@ class Tracking : public Wrapper<Tracking> {
 
   template <class Free>
   void take(const cai_block &block, uint64_t, bool host, Free &&free) {
-    const Ending ending = begin_end(address_of(block, host));
+    const Ending ending = begin_end(address_of_block(block, host));
     try {
       free();
     } catch (...) {  // it is still allocated

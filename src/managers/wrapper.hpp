@@ -20,7 +20,7 @@ struct Request {
 };
 
 // The address that every block has: host memory need not be the device's.
-inline uint64_t address_of(const cai_block &block, bool host) noexcept {
+inline uint64_t address_of_block(const cai_block &block, bool host) noexcept {
   return host ? block.host : block.data;
 }
 
