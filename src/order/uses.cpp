@@ -214,10 +214,14 @@ bool Uses::begin_keeping(const Stream &stream) noexcept {
   Own *const found = find_own(stream, thread_of(stream));
   // Consumers that were told still work there.
   if (!found || !found->marked || found->is_told()) return false;
-  found->marked = false;
-  marked_handle_.store(0, std::memory_order_relaxed);
-  ++found->being_kept;
+  start_keeping(*found);
   return true;
+}
+
+void Uses::start_keeping(Own &it) noexcept {
+  it.marked = false;
+  marked_handle_.store(0, std::memory_order_relaxed);
+  ++it.being_kept;
 }
 
 void Uses::end_keeping(const Stream &stream, bool is_kept) noexcept {
@@ -258,15 +262,14 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
         --found->views;
         return;
       }
-      // Before the event is recorded: a use meanwhile marks it again.
-      found->marked = false;
-      marked_handle_.store(0, std::memory_order_relaxed);
+      start_keeping(*found);
       it = *found;
     }
     const Recorded recorded = keep_pending(session, it);
     const std::lock_guard lock(lock_);
     Own *const found = find_own(stream, thread);
     if (!found || found->views == 0) break;
+    if (found->being_kept > 0) --found->being_kept;
     // Told again meanwhile, to consumers whose work the event does not cover.
     if (found->tells != it.tells) continue;
     --found->views;
@@ -485,10 +488,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
       if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;
-      // Before the event is recorded: a use meanwhile marks it again.
-      own_[i].marked = false;
-      marked_handle_.store(0, std::memory_order_relaxed);
-      ++own_[i].being_kept;
+      start_keeping(own_[i]);
     }
     const Recorded recorded = keep_pending(session, it);
     all_known = all_known && (recorded == Recorded::yes || recorded == Recorded::not_now);

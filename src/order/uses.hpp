@@ -277,6 +277,8 @@ class Uses {
   // These, with the lock held.
   Own *find_own(const Stream &stream, std::uint64_t thread) noexcept;
   Own &own(const Stream &stream);
+  // Before an event is recorded in place of a mark: a use meanwhile marks the stream again.
+  void start_keeping(Own &it) noexcept;
   void sum_up() noexcept;  // called after each change
   void sum_up_told() noexcept;
 
