@@ -88,6 +88,35 @@ assert gone() is None
     )
 
 
+def test_threads_that_export_one_array(simulated):
+    """Each may publish it, and what one of them reads no other may free."""
+    simulated(
+        PENDING
+        + """
+from threading import Barrier, Thread
+sys.setswitchinterval(1e-6)
+arrays = [libcai.asarray(given) for _ in range(200)]
+for x in arrays:
+    with libcai.use(x, stream=s): pass
+barrier = Barrier(4)
+failures = []
+def work():
+    try:
+        for x in arrays:
+            barrier.wait()
+            said = x.__cuda_array_interface__
+            assert (said["data"], said["shape"], said["stream"]) == ((memory.value, False), (6,), 1)
+    except BaseException as error:
+        failures.append(error)
+        barrier.abort()
+threads = [Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failures, failures
+"""
+    )
+
+
 def test_an_event_goes_to_another_thread(simulated):
     code = (
         PENDING

@@ -151,6 +151,7 @@ cdef cai_array *hand_out(obj, const cai_exchange_api *api) except NULL:
 
 cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
     """The stream for a consumer without access to the owner: it comes after kept uses, too."""
+    cdef Array said
     must_be_there(self)
     if cai_py_is_elsewhere(self.array):
         raise BufferError(
@@ -164,9 +165,9 @@ cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
         return wait_for_work(self)
     if self.array.stream_kind in (CAI_STREAM_STREAM, CAI_STREAM_UNSTATED):
         return say_again(self)
-    self.said = published(self, 1, ())
-    stream[0] = self.said.array.stream
-    kind[0] = self.said.array.stream_kind
+    said = self.said = published(self, 1, ())
+    stream[0] = said.array.stream
+    kind[0] = said.array.stream_kind
     return 0
 
 

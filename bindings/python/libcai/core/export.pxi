@@ -177,10 +177,12 @@ cdef dict plain_dict(Array self):
 
 cdef dict dict_after_uses(Array self):
     """The dict; its stream must come after the uses that only the owner knows."""
+    # Held here, too: another thread may export it meanwhile, and replace what is kept.
+    cdef Array said = self.said
     if self.array.stream_kind == CAI_STREAM_NONE:
-        if self.said is None:
-            self.said = published(self, 1, ())
-        return fresh_dict(self, self.said.array)
+        if said is None:
+            said = self.said = published(self, 1, ())
+        return fresh_dict(self, said.array)
     if self.exported is not None:  # else it is written now
         say_again(self)
     return plain_dict(self)
