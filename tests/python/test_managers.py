@@ -168,6 +168,33 @@ def test_a_manager_in_a_cycle_is_collected():
     assert reference() is None
 
 
+def test_a_reset_while_a_manager_goes():
+    """Its attributes go before it does, and let other code run."""
+    python(
+        """
+import libcai
+class Heap(libcai.MemoryManager):
+    def memalloc(self, size, align, kind, stream):
+        raise MemoryError
+    def memfree(self, address, size, kind, stream):
+        pass
+    def reset(self):
+        resets.append(1)
+class Resetting:
+    def __del__(self):
+        libcai.Device("cpu").reset()
+        resets.append(2)
+resets, failures = [], []
+libcai.on_failure(failures.append)
+manager = Heap("cpu")
+manager.attribute = Resetting()
+del manager
+libcai.usage("cpu")
+assert resets == [2] and not failures, (resets, failures)
+"""
+    )
+
+
 class Failing(Heap):
     error: BaseException | None = None
 

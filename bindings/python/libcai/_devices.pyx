@@ -40,6 +40,7 @@ cdef extern from "Python.h":
     void PyErr_SetObject(object, object)
     void PyErr_WriteUnraisable(object)
     int PyErr_CheckSignals() except -1
+    Py_ssize_t Py_REFCNT(PyObject *)
 
 cdef extern from "_table.h":
     const char *cai_py_table_open(const char *path)

@@ -166,11 +166,17 @@ def set_memory_manager(manager):
 
 # ---- What C calls ----------------------------------------------------------------------------
 
-cdef MemoryManager linked(void *link):
+cdef bint has_gone(void *link) noexcept:
+    """Whether the manager's object has gone, or is going: its attributes go before __dealloc__, and
+    may release the GIL."""
     cdef PyObject *manager = (<cai_py_link *>link).manager
-    if manager == NULL:
+    return manager == NULL or Py_REFCNT(manager) == 0
+
+
+cdef MemoryManager linked(void *link):
+    if has_gone(link):
         raise StateError("the manager's Python object has gone")
-    return <MemoryManager><object>manager
+    return <MemoryManager><object>(<cai_py_link *>link).manager
 
 
 cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
@@ -263,6 +269,8 @@ cdef cai_status manager_initialize(void *link, cai_error *error) noexcept with g
 
 
 cdef cai_status manager_reset(void *link, cai_error *error) noexcept with gil:
+    if has_gone(link):
+        return CAI_OK  # and has nothing to drop
     try:
         reset = getattr(linked(link), "reset", None)
         if reset is not None:
