@@ -168,6 +168,20 @@ def test_a_manager_in_a_cycle_is_collected():
     assert reference() is None
 
 
+def test_blocks_of_the_cpu_outlive_a_reset():
+    manager = Heap("cpu")
+    reference, buffers = weakref.ref(manager), manager.buffers
+    memory = Memory(100, manager=manager)
+    libcai.Device("cpu").reset(context=True)
+    del manager
+    gc.collect()
+    assert reference() is not None
+    del memory
+    libcai.flush("cpu")
+    assert buffers == {}
+    assert reference() is None
+
+
 def test_a_reset_while_a_manager_goes():
     """Its attributes go before it does, and let other code run."""
     python(

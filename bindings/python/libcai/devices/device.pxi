@@ -354,7 +354,7 @@ def reset(device, context):
         if destroys:
             end_reset(native.id)
     succeed(status, &error)
-    if context:
+    if destroys:
         forget_blocks(device_object(native))
     if failures:
         for other in failures[1:]:
