@@ -175,16 +175,17 @@ def test_a_reset_of_the_context_lets_go_of_managers():
         PYTHON_MANAGER
         + """
 import gc, weakref
-manager = Mine("gpu:0")
-gone = weakref.ref(manager)
+manager, installed = Mine("gpu:0"), Mine("gpu:0")
+gone = weakref.ref(manager), weakref.ref(installed)
 Mine.made.clear()
+installed.install()
 memory = libcai.Memory(64, manager=manager)
 libcai.Device("gpu:0").reset(context=True)
 assert manager.resets == 1 and len(manager.sizes) == 1
 refused(libcai.StateError, "", manager.alloc, 64)
-del memory, manager
+del memory, manager, installed
 gc.collect()
-assert gone() is None
+assert [reference() for reference in gone] == [None, None]
 call("cuCtxSetCurrent", None)
 libcai.Device("gpu:0").set_current()
 """

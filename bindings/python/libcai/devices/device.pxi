@@ -356,6 +356,7 @@ def reset(device, context):
     succeed(status, &error)
     if destroys:
         forget_blocks(device_object(native))
+        installed.pop(device_object(native), None)
     if failures:
         for other in failures[1:]:
             add_note(failures[0], f"libcai: and another callback of the reset raised {other!r}")
