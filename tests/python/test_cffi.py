@@ -5,6 +5,7 @@ import ctypes
 import gc
 import sys
 import weakref
+from collections import deque
 
 import pytest
 from helpers import ADDRESS, ROOT, Cuda, eventually, interface, producer, python
@@ -114,6 +115,16 @@ def test_another_holder_in_c():
     for _ in range(len(cffi._waiting) + 1):
         array_from(producer())
     assert reference() is None
+
+
+def test_another_thread_may_look_first(monkeypatch):
+    class Emptied(deque):
+        def popleft(self):
+            self.clear()
+            return super().popleft()
+
+    monkeypatch.setattr(cffi, "_waiting", Emptied([None]))
+    assert array_from(producer()).ndim == 2
 
 
 def test_a_release_on_a_thread_without_the_gil():

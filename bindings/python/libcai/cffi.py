@@ -84,7 +84,10 @@ _waiting: "deque[_Kept]" = deque()
 
 def _look():
     for _ in range(min(_LOOKS, len(_waiting))):
-        kept = _waiting.popleft()
+        try:
+            kept = _waiting.popleft()
+        except IndexError:  # other threads look, too
+            break
         if kept.ended():
             kept.free()
         else:
