@@ -270,6 +270,9 @@ def test_item():
     for index in ((2, 0, 0), (0, -4, 0), (0, 0, 1 << 40)):
         with pytest.raises(libcai.ViewIndexError):
             array.item(*index)
+    for number in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(libcai.ViewIndexError, match="index: 64 bits are out of range"):
+            array.item(0, number, 0)
     with pytest.raises(libcai.UseError, match="2 given for 3 dimensions"):
         array.item(1, 2)
     with pytest.raises(libcai.UseError, match="0 given"):

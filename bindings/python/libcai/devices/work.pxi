@@ -86,7 +86,8 @@ cdef int extents_of(shape, int64_t *out, str what) except -1:
             raise TypeError(f"{what} is {shown(shape)}, where integers are required")
         number = operator.index(item)
         if not -(1 << 63) <= number < 1 << 63:
-            raise UseError(f"{what}: {number.bit_length()} bits are out of range")
+            failure = ViewIndexError if what == "index" else UseError
+            raise failure(f"{what}: {number.bit_length()} bits are out of range")
         out[count] = number
         count += 1
     return count
