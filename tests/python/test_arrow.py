@@ -3,6 +3,7 @@
 
 import gc
 import weakref
+from typing import NamedTuple
 
 import nanoarrow
 import numpy as np
@@ -53,6 +54,23 @@ def test_an_answer_that_is_no_pair(answer):
     device.capsules = answer
     with pytest.raises(libcai.InterfaceTypeError, match="where Arrow wants a pair of capsules"):
         libcai.from_arrow(device)
+
+
+class Pair(NamedTuple):
+    schema: object
+    column: object
+
+
+def test_a_pair_of_a_class_of_tuples():
+    array = pa.array([1, 2, 3], pa.int32())
+    for taken in (
+        libcai.from_arrow(Answering(Pair(*array.__arrow_c_array__()))),
+        libcai.from_arrow(Device(*array.__arrow_c_device_array__())),
+    ):
+        assert np.asarray(taken).tolist() == [1, 2, 3]
+    device = Device(1, 2)
+    device.capsules = Pair(*array.__arrow_c_device_array__())
+    assert libcai.from_arrow(device).shape == (3,)
 
 
 class OnHost:

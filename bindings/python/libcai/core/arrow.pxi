@@ -125,7 +125,9 @@ cdef tuple arrow_pair(obj, answer):
     """The exporter's capsules, of the type and of the column."""
     pair = PyList_AsTuple(answer) if PyList_Check(<PyObject *>answer) else answer
     if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
-        return pair
+        # Of a subclass, too, which itself is no `tuple` of Cython's.
+        return (<object>PyTuple_GET_ITEM(<PyObject *>pair, 0),
+                <object>PyTuple_GET_ITEM(<PyObject *>pair, 1))
     raise InterfaceTypeError(
         f"interface: the {type_name(<PyObject *>obj)[1:-8]} object returned "
         f"{describe(<PyObject *>answer)} "
