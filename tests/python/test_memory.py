@@ -684,6 +684,9 @@ def test_handles_that_are_none():
         """
 refused(libcai.UseError, "160 bytes", libcai.Memory.open, b"short")
 refused(TypeError, "data is 'abc'", libcai.Memory.open, "abc")
+class Short(type(libcai.Memory(64).share())):
+    def __bytes__(self): return b"short"
+refused(libcai.UseError, "160 bytes, not 5", libcai.Memory.open, Short(bytes(160)))
 refused(libcai.UseError, "fd is 1099511627776", libcai.Memory.open, bytes(160), 1 << 40)
 refused((libcai.UseError, libcai.CudaError, libcai.StateError), "", libcai.Memory.open, bytes(160))
 refused(libcai.UseError, "how is 'fast'", libcai.Memory.open, bytes(160), how="fast")

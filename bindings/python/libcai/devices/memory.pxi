@@ -316,7 +316,8 @@ cdef class Memory:
         cdef cai_error error
         cdef cai_status status
         from libcai._ipc import IpcHandle
-        data = bytes(handle if isinstance(handle, IpcHandle) else IpcHandle(handle))
+        # Made anew of a subclass, which may return any number of bytes.
+        data = bytes(IpcHandle(bytes(handle) if isinstance(handle, IpcHandle) else handle))
         memcpy(&native, <const char *>data, sizeof(native))
         if fd is not None:
             number = integer_of(fd, "fd")
