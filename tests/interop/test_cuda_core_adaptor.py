@@ -111,6 +111,42 @@ assert out() == 0
 other.sync()
 stream.sync()
 """,
+    # What cannot move to the new stream waits for it all the same.
+    "captures": """
+libcai.memory_manager("async", device="gpu:0").install()
+driver = ctypes.CDLL("libcuda.so.1")
+driver.simcuda_races.restype = ctypes.c_uint64
+
+def begin(stream):
+    assert driver.cuStreamBeginCapture_v2(ctypes.c_void_p(int(stream.handle)), 2) == 0
+
+def end(stream):
+    graph = ctypes.c_void_p()
+    assert driver.cuStreamEndCapture(
+        ctypes.c_void_p(int(stream.handle)), ctypes.byref(graph)) == 0
+
+other = device.create_stream()
+buffer = resource.allocate(4096, stream=stream)
+address = int(buffer.handle)
+stream.sync()
+buffer.fill(1, stream=other)
+begin(stream)
+resource.deallocate(address, 4096, stream=other)
+end(stream)
+libcai.flush("gpu:0")
+again = resource.allocate(4096, stream=stream)
+again.fill(2, stream=stream)
+assert int(again.handle) == address and driver.simcuda_races() == 0
+begin(stream)
+begin(other)
+refused(libcai.CudaError, "captured", resource.deallocate, address, 4096, stream=other)
+assert out() == 4096
+end(stream)
+end(other)
+resource.deallocate(address, 4096, stream=other)
+assert out() == 0
+resource.deallocate = lambda *arguments, **more: None  # of the buffers, whose memory is freed
+""",
     "manager_and_kinds": """
 counting = libcai.memory_manager(
     "statistics", upstream=libcai.memory_manager("pool", device="gpu:0"))

@@ -56,6 +56,43 @@ for _ in range(3):
 stream.synchronize()
 assert out() == 0 and simcuda.simcuda_races() == 0
 """,
+    # What cannot move to the new stream waits for it all the same.
+    "captures": """
+libcai.memory_manager("async", device="gpu:0").install()
+resource = libcai.rmm.memory_resource(0)
+old, new = libcai.Stream("gpu:0"), libcai.Stream("gpu:0")
+
+def begin(stream):
+    assert simcuda.cuStreamBeginCapture_v2(ctypes.c_void_p(stream.value), 2) == 0
+
+def end(stream):
+    graph = ctypes.c_void_p()
+    assert simcuda.cuStreamEndCapture(ctypes.c_void_p(stream.value), ctypes.byref(graph)) == 0
+
+address = resource.allocate(4096, Stream(old))
+old.synchronize()
+fill(address, new)
+begin(old)
+resource.deallocate(address, 4096, Stream(new))
+end(old)
+libcai.flush("gpu:0")
+again = resource.allocate(4096, Stream(old))
+fill(again, old)
+assert again == address and out() == 4096 and simcuda.simcuda_races() == 0
+begin(old)
+begin(new)
+try:
+    resource.deallocate(again, 4096, Stream(new))
+except Exception as error:  # RMM's own, of ours
+    assert "captured" in str(error.__cause__ or error)
+else:
+    raise AssertionError
+assert out() == 4096
+end(old)
+end(new)
+resource.deallocate(again, 4096, Stream(new))
+assert out() == 0
+""",
     "adaptors": """
 resource = libcai.rmm.memory_resource(0)
 counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.LimitingResourceAdaptor(resource, 1 << 20))

@@ -5,7 +5,7 @@ import operator
 import sys
 
 from libcai._unpack import is_numpy_bool
-from libcai.errors import InterfaceError, InterfaceTypeError, shown
+from libcai.errors import CudaError, InterfaceError, InterfaceTypeError, shown
 
 NO_ORDER = -1
 LEGACY = 1
@@ -49,6 +49,14 @@ def resolve(stream, advice=", or -1 for no order"):
     if number < 0:
         raise _refused(number, stream)
     return _checked(number, stream, advice)
+
+
+def free_after(memory, stream):
+    """Makes the last release of memory free it after the work on a stream."""
+    try:
+        memory.set_stream(stream)
+    except CudaError:  # its own stream is being captured, and so keeps it
+        memory.record(stream)
 
 
 def _handle(stream):

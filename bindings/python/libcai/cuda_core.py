@@ -9,6 +9,7 @@ from cuda.core import Device as _Device
 from cuda.core import MemoryResource as _MemoryResource
 
 import libcai
+from libcai._stream import free_after
 
 __all__ = ["MemoryResource"]
 
@@ -78,13 +79,14 @@ class MemoryResource(_MemoryResource):
         """Frees a buffer's memory in the order of a stream; cuda.core calls it."""
         if int(ptr) == 0:
             return
-        memory = self._memories.pop(int(ptr), None)
+        memory = self._memories.get(int(ptr))
         if memory is None:
             raise libcai.StateError(
                 f"the memory at {int(ptr):#x} was freed already, or is not of this memory resource"
             )
         if stream is not None and not memory.freed:
-            memory.set_stream(stream)
+            free_after(memory, stream)
+        del self._memories[int(ptr)]  # only now: the memory is freed by it
 
     @property
     def is_device_accessible(self):

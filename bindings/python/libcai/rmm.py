@@ -9,6 +9,7 @@ Each allocation calls Python. C++ programs use `cai/cccl.hpp` instead.
 import rmm.mr
 
 import libcai
+from libcai._stream import free_after
 
 __all__ = ["memory_resource"]
 
@@ -41,7 +42,7 @@ def memory_resource(device=0, *, kind="default", manager=None):
     def deallocate(address, size, stream):
         if address == 0:
             return
-        memory, before = memories.pop(address, (None, 0))
+        memory, before = memories.get(address, (None, 0))
         if memory is None:
             raise libcai.StateError(
                 f"the memory at {address:#x} was freed already, or is not of this memory resource"
@@ -49,7 +50,8 @@ def memory_resource(device=0, *, kind="default", manager=None):
         value = _value(stream)
         # A handle's number may now be that of another stream.
         if not (value == before == _LEGACY) and not memory.freed:
-            memory.set_stream(value)
+            free_after(memory, value)
+        del memories[address]  # only now: the memory is freed by it
 
     return rmm.mr.CallbackMemoryResource(allocate, deallocate)
 
