@@ -117,6 +117,10 @@ NUMPY_DLPACK = {
     "long double": refused("only supports IEEE floating point types without padding"),
     (*NO_NUMBERS, *OF_ML_DTYPES): refused("only supports signed/unsigned integers, float and"),
 }
+ML_DTYPES_DLPACK = cells(
+    {LAYOUTS: NUMPY_DLPACK[(*NO_NUMBERS, *OF_ML_DTYPES)]},
+    {"packed field": NUMPY_DLPACK["packed field"]},
+)
 NUMPY_BUFFER = {("date", *OF_ML_DTYPES): refused("cannot include dtype")}
 IN_ELEMENTS = absent("DLPack's strides are in elements")
 NO_MASKS = {MASKED: absent("has no mask")}
@@ -292,7 +296,6 @@ HOST = {
     ("NumPy", "gives", "`__dlpack__`"): cells(NUMPY_DLPACK, {MASKED: MASK_LEFT_OUT}),
     ("NumPy", "gives", "`libcai.from_dlpack`"): cells(
         NUMPY_DLPACK,
-        NUMPY_BUFFER,
         {("packed field", "long double"): OK, MASKED: MASK_LEFT_OUT},
     ),
     ("NumPy", "gives", "a buffer"): cells(
@@ -307,13 +310,8 @@ HOST = {
         DLPACK_OUT, {SMALL_FLOATS: refused("Unsupported dtype in DLTensor")}
     ),
     ("ml_dtypes", "gives", "its dict"): {},
-    ("ml_dtypes", "gives", "`__dlpack__`"): cells(
-        {LAYOUTS: NUMPY_DLPACK[(*NO_NUMBERS, *OF_ML_DTYPES)]},
-        {"packed field": NUMPY_DLPACK["packed field"]},
-    ),
-    ("ml_dtypes", "gives", "`libcai.from_dlpack`"): cells(
-        {LAYOUTS: refused("cannot include dtype")}
-    ),
+    ("ml_dtypes", "gives", "`__dlpack__`"): ML_DTYPES_DLPACK,
+    ("ml_dtypes", "gives", "`libcai.from_dlpack`"): ML_DTYPES_DLPACK,
     ("ml_dtypes", "gives", "a buffer"): cells({LAYOUTS: refused("cannot include dtype")}),
     ("ml_dtypes", "takes", "`np.asarray(x).view(x.dtype)`"): {},
     ("tvm-ffi", "gives", "DLPack's table"): TVM_GIVES,

@@ -8,6 +8,7 @@ import sys
 import time
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 from building import build_example
@@ -64,6 +65,22 @@ def test_by_tables(modules, name):
     clear_c.clear(made)
     assert not array.any()
     assert sys.getrefcount(made) == before
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        np.array([3, 4], "<M8[s]"),
+        np.array([3, 4], "<m8[ms]"),
+        np.array([3, 4], ml_dtypes.bfloat16),
+        np.array([3, 4], ml_dtypes.float8_e4m3fn),
+    ],
+    ids=lambda made: made.dtype.name,
+)
+def test_types_without_a_buffer(clear_c, made):
+    assert clear_c.elements(made) == 2
+    clear_c.clear(made)
+    assert not any(made.tobytes())
 
 
 def test_what_is_read_only(modules):

@@ -211,7 +211,10 @@ cdef bint is_numpy(obj) except -1:
 
 cdef bint view_numpy(obj, Py_buffer *buffer, cai_array *out) except -1:
     """Describes NumPy's array of numbers. On success the caller must release the buffer."""
-    PyObject_GetBuffer(obj, buffer, PyBUF_STRIDES | PyBUF_FORMAT)
+    try:
+        PyObject_GetBuffer(obj, buffer, PyBUF_STRIDES | PyBUF_FORMAT)
+    except ValueError:  # a type that has no format, such as a time
+        return False
     if cai_py_buffer_array(buffer, out) and chr(out.dtype.kind) in "biufc":
         return True
     PyBuffer_Release(buffer)
