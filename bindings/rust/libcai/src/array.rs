@@ -358,7 +358,8 @@ impl<'a> ArrayRef<'a> {
     /// # Errors
     /// [`Error::Argument`], with entry typestr, if the elements are of another type or byte order;
     /// [`Error::Layout`] if an element is misaligned for `T`; [`Error::Unsupported`] for an array
-    /// with a mask, since not all its elements are valid.
+    /// with a mask, since not all its elements are valid, and, with entry descr, if a field is not
+    /// in the host's byte order.
     #[inline]
     pub fn view<T: Element>(self) -> Result<View<'a, T>> {
         View::new(self)

@@ -310,7 +310,7 @@ fn masked() -> Error {
 
 /// The type's own byte order was compared; the byte order of its fields is no part of it.
 #[cold]
-fn swapped() -> Error {
+pub(crate) fn swapped() -> Error {
     let message = "descr: a field is not in the host's byte order";
     Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Descr, message)
 }

@@ -389,6 +389,28 @@ fn arrays_come_as_vectors() {
 }
 
 #[test]
+fn elements_with_swapped_fields_are_no_numbers() {
+    let host = Array::from_vec(vec![1.5_f32, 2.5], &[2]).unwrap();
+    let descr = Descr::new(vec![Field::new("x", ">f4".parse().unwrap(), 0)]).unwrap();
+    let builder = ArrayBuilder::new(host.data(), F32, &[2])
+        .device(host.device_type(), host.device_id())
+        .descr(&descr);
+    // SAFETY: the memory is the array's, which stays that long.
+    let mut array = unsafe { builder.own(host) }.unwrap();
+    let refused = [
+        fill(&mut array, 1.0_f32, None),
+        item::<f32>(&array, &[0]).map(drop),
+        memory::first::<f32>(&array).map(drop),
+        memory::to_vec::<f32>(&array).map(drop),
+    ];
+    for answer in refused {
+        let error = answer.unwrap_err();
+        assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+        assert_eq!(error.detail().entry(), Some(Entry::Descr));
+    }
+}
+
+#[test]
 fn no_vector_is_larger_than_memory() {
     // An array of one element's bytes, for which there would not be enough memory.
     let one = Array::from_vec(vec![7_u64], &[1]).unwrap();

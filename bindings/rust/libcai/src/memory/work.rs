@@ -12,6 +12,7 @@ use crate::error::{Entry, Error, Result, call};
 use crate::memory::{Request, raw_stream};
 use crate::stream::Stream;
 use crate::sys;
+use crate::view::swapped;
 
 /// Copies the elements of an array to another array of the same shape and type, in the order of a
 /// stream, between any two devices: `cai_array_copy()`. It begins and ends the use of both.
@@ -58,8 +59,9 @@ pub fn copy<'f>(
 /// memory; `None`: the thread's current stream of the array's device.
 ///
 /// # Errors
-/// [`Error::Value`], with entry typestr, if `T` is not the array's own type; the rest as
-/// [`copy()`].
+/// [`Error::Value`], with entry typestr, if `T` is not the array's own type;
+/// [`Error::Unsupported`], with entry descr, if a field is not in the host's byte order; the rest
+/// as [`copy()`].
 pub fn fill<T: Element>(array: &mut Array, value: T, stream: Option<&Stream>) -> Result<()> {
     must_hold::<T>(array.borrow())?;
     let stream = raw_stream(stream);
@@ -74,9 +76,10 @@ pub fn fill<T: Element>(array: &mut Array, value: T, stream: Option<&Stream>) ->
 /// index counts from the end.
 ///
 /// # Errors
-/// [`Error::Value`], with entry typestr, if `T` is not the array's own type; [`Error::Argument`] if
-/// there is not one index for each axis, and for one out of range, [`Detail::index`] being the
-/// axis; the rest as [`copy()`].
+/// [`Error::Value`], with entry typestr, if `T` is not the array's own type;
+/// [`Error::Unsupported`], with entry descr, if a field is not in the host's byte order;
+/// [`Error::Argument`] if there is not one index for each axis, and for one out of range,
+/// [`Detail::index`] being the axis; the rest as [`copy()`].
 ///
 /// [`Detail::index`]: crate::Detail::index
 pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Result<T> {
@@ -146,7 +149,8 @@ pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Value`], with entry typestr, if `T` is not the array's own type;
-/// [`Error::Unsupported`] for a masked array; [`Error::Memory`]; the rest as [`copy()`].
+/// [`Error::Unsupported`] for a masked array, and, with entry descr, if a field is not in the
+/// host's byte order; [`Error::Memory`]; the rest as [`copy()`].
 pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> {
     let array = array.into();
     must_hold::<T>(array)?;
@@ -195,10 +199,10 @@ pub(super) fn room_for<T>(count: usize) -> Result<Vec<T>> {
 }
 
 fn must_hold<T: Element>(array: ArrayRef<'_>) -> Result<()> {
-    let is = array.dtype();
-    if is == T::DTYPE {
-        return Ok(());
+    let (is, wanted) = (array.dtype(), T::DTYPE);
+    if is != wanted {
+        let message = format!("typestr: the elements are {is}, and the type asked for is {wanted}");
+        return Err(Error::of(sys::CAI_ERR_VALUE, Entry::Typestr, message));
     }
-    let message = format!("typestr: the elements are {is}, and the type asked for is {}", T::DTYPE);
-    Err(Error::of(sys::CAI_ERR_VALUE, Entry::Typestr, message))
+    if array.as_raw().flags & sys::CAI_FLAG_SWAPPED != 0 { Err(swapped()) } else { Ok(()) }
 }
