@@ -302,9 +302,8 @@ cdef class Memory:
         UseError
             For an invalid handle.
         CudaError
-            If this process does not see the device, or cannot access it.
-        CaptureError
-            If it would be copied, and the stream is being captured.
+            If this process does not see the device, or cannot access it; with the status of a
+            capture (-12), if it would be copied, and the stream is being captured.
         """
         cdef cai_ipc_handle native
         cdef cai_device where

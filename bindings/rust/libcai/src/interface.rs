@@ -228,8 +228,8 @@ impl Interface<'static> {
     /// # Errors
     /// [`Error::Export`] if a dict cannot express the array: an event, a stream in version 2, a
     /// device that is neither CPU nor CUDA, another thread's stream 2, and no stream where the
-    /// owner has kept uses; [`Error::Argument`] for another version; and, where the stream has to
-    /// wait, as `cai_array_publish()`.
+    /// owner has kept uses; [`Error::State`] if the memory was freed; [`Error::Argument`] for
+    /// another version; and, where the stream has to wait, as `cai_array_publish()`.
     pub fn write(array: ArrayRef<'_>, version: u32) -> Result<Self> {
         let array = ptr::from_ref(array.as_raw());
         // SAFETY: the array is valid.

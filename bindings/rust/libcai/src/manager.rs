@@ -225,7 +225,7 @@ impl Manager {
     /// allocated stays with its own manager.
     ///
     /// # Errors
-    /// [`Error::Memory`].
+    /// [`Error::State`] if [`Device::reset_context()`] has ended it; [`Error::Memory`].
     pub fn install(&self) -> Result<()> {
         let device = self.device().to_raw();
         // SAFETY: the manager is held; the error can be written.

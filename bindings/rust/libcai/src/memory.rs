@@ -284,7 +284,8 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::Argument`] for an array that is borrowed without an owner; [`Error::Device`] for
-    /// ROCm, and if the driver does not know the memory; [`Error::Driver`]; [`Error::Cuda`];
+    /// ROCm, and if the driver does not know the memory; [`Error::State`] if the memory was freed,
+    /// and the array is not of [`Memory::array()`]; [`Error::Driver`]; [`Error::Cuda`];
     /// [`Error::Memory`].
     pub fn of<'a>(array: impl Into<ArrayRef<'a>>) -> Result<(Self, u64)> {
         let array = array.into();
@@ -463,8 +464,9 @@ impl Memory {
     /// after work that is pending on the old stream.
     ///
     /// # Errors
-    /// [`Error::Device`] for a stream of another device; [`Error::State`] if it was freed;
-    /// [`Error::Unsupported`] for a view; [`Error::Cuda`]; [`Error::Memory`].
+    /// [`Error::Device`] for a stream of another device; [`Error::State`] if it was freed, or a
+    /// reset has ended the stream; [`Error::Unsupported`] for a view; [`Error::Capture`] if the old
+    /// stream is being captured; [`Error::Cuda`]; [`Error::Memory`].
     pub fn set_stream(&self, stream: &Stream) -> Result<()> {
         // SAFETY: both are held.
         call(|error| unsafe { sys::cai_memory_set_stream(self.as_ptr(), stream.as_ptr(), error) })
