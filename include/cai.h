@@ -580,7 +580,8 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 void cai_use_abandon(cai_use *use);
 
 /** Returns the one stream on which the arrays can be used without any event: the producer's own.
- * The function makes that stream wait for kept uses, and records it as used. An owner whose array,
+ * The function makes that stream wait for kept uses, and records it as used, until its producer
+ * publishes an event of it: then call the function again before more work. An owner whose array,
  * or mask, came with None is told of the stream, as by a dict; the stream must then live as long as
  * that owner.
  *

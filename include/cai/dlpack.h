@@ -92,7 +92,8 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
  *                -1, cai_array_locate() finds the id; without elements the id is 0
  * @param stream  the consumer's stream, as `target` of cai_array_publish(). It must live until the
- *                deleter is called; if it is the array's own, as long as the array's owner.
+ *                deleter is called (in a function on a GPU stream: until the later call that ends
+ *                the view); if it is the array's own, as long as the array's owner.
  *                UINT64_MAX: no order
  * @param out     a tensor; end it with its deleter. Its shape and strides are copies; an axis of
  *                one element may have any stride

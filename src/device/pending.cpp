@@ -470,7 +470,7 @@ void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object,
     add(device, {nullptr, destroy, forget, object, epoch_of(device)}, Limits::or_usual());
   });
   if (status == CAI_OK) return;
-  // The driver must not be called there: the object stays until its context ends.
+  // The driver must not be called there: without memory to note it, it never ends.
   driver::InHostFunction::is_here() ? report(error) : destroy(object);
 }
 

@@ -304,6 +304,13 @@ void keep_old_stream(cai_memory &memory, cai_stream *next) {
   record(memory, old.get());
 }
 
+// Arrays of the memory come with another stream than `first`, or than none.
+void differ_from(cai_memory &memory, std::uint64_t first) {
+  order::Uses &uses = order::make_uses_of(&memory);
+  uses.say_first(first);
+  uses.differ();
+}
+
 void set_stream(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
   if (memory.whole) {
@@ -327,11 +334,11 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   if (again != memory.former_streams.end()) {
     std::swap(*again, memory.free_stream);
   } else if (!memory.free_stream.stream.get()) {
-    if (memory.has_said_none) order::make_uses_of(&memory).differ(0);
+    if (memory.has_said_none) differ_from(memory, 0);
   } else if (!is_it(memory.free_stream)) {
     // Existing arrays keep the stream that they came with.
     if (!device::is_cpu(memory.free_stream.stream.get()->device)) {
-      order::make_uses_of(&memory).differ(memory.free_stream.stream.get()->value());
+      differ_from(memory, memory.free_stream.stream.get()->value());
     }
     memory.former_streams.emplace_back(std::move(memory.free_stream));
   }

@@ -16,6 +16,7 @@
 #include "core/fields.hpp"
 #include "core/storage.hpp"
 #include "driver/host_function.hpp"
+#include "order/published.hpp"
 #include "order/releases.hpp"
 
 namespace cai {
@@ -217,9 +218,9 @@ void release_block(cai_owner *owner) {
   if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // The root of a view keeps the uses of its memory.
   if (!block->owner.keeper) return cai_owner_end(owner, end_block);
-  // A published view asks the driver about its stream.
-  const bool may_call_driver = block->release != release_parent;
-  if (may_call_driver && driver::InHostFunction::is_here()) {
+  // The end of a published view asks the driver about its stream.
+  const bool is_published = block->release != release_parent && order::published_by(owner);
+  if (is_published && driver::InHostFunction::is_here()) {
     return order::end_in_later_call(owner, end_block);
   }
   end_block(owner);

@@ -249,18 +249,25 @@ std::uint64_t first_stream_of(const cai_array &array) {
 }
 
 // A view comes with another stream, or with an event: called before that is in order, so that a use
-// on another thread meanwhile is kept, or comes before. Others may have the memory of an import
-// from its exporter, without an owner: they continue on the stream that they were told.
-void differ(driver::Session &session, Uses &uses, const cai_array &array, Published &published) {
+// on another thread meanwhile is kept, or comes before. If the publication fails, the view takes it
+// back.
+void differ(Uses &uses, Published &published) noexcept {
+  uses.differ();
+  published.differs = true;
+}
+
+// The stream of the earlier arrays, once nothing is refused any more. Others may have the memory of
+// an import from its exporter, without an owner: they continue on the stream that they were told.
+void say_first(driver::Session &session, Uses &uses, const cai_array &array) {
   for_each_part(array, [&](const cai_array &part) {
     const std::uint64_t own = may_be_pending(part) ? stream_value(part) : 0;
     if (own && is_import(keeper_of(array))) uses.tell_first(stream_for(session, part, own));
   });
-  uses.differ(first_stream_of(array));
-  published.differs = true;
+  uses.say_first(first_stream_of(array));
 }
 
-// The same for an owner whose uses another copy of libcai stores, which is not told of the view.
+// As differ(), for an owner whose uses another copy of libcai stores, which is not told of the
+// view. It is not taken back: others may have set the flag, too.
 void mark_as_differing(cai_owner *keeper) noexcept {
   if (!keeps_uses(keeper) || stores_here(keeper)) return;
   flags_of(*keeper).fetch_or(CAI_OWNER_STREAMS_DIFFER, std::memory_order_relaxed);
@@ -293,7 +300,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         Uses &uses = make_uses_of(keeper);
         // A view of a differing one may come back to the first stream.
         is_first = uses.is_first(target) && published->said == target;
-        if (!is_first) differ(session, uses, array, *published);
+        if (!is_first) differ(uses, *published);
       },
       [&](driver::Session &session, Stream &stream) {
         context = stream.context;
@@ -316,7 +323,11 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         for (Recorded &it : own) {
           keep_event(session, uses, it.stream, it.event, true, Cover::by(session, it.stream));
         }
-        if (is_first) published->stream = {};
+        if (is_first) {
+          published->stream = {};
+        } else {
+          say_first(session, uses, array);
+        }
       },
       &recorded, way);
   if (tell) call_out(target, context, [&] { tell_keeper(keeper, target, in_capture); });
@@ -426,11 +437,11 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   NewView view(array);
   cai_owner *const keeper = keeper_of(array);
   std::optional<Keeping> keeping;
-  Event event = event_after_all(array, value, [&](driver::Session &session, Stream &stream) {
+  Event event = event_after_all(array, value, [&](driver::Session &, Stream &stream) {
     mark_as_differing(keeper);
     if (!stores_here(keeper)) return;
     Uses &uses = make_uses_of(keeper);
-    differ(session, uses, array, view.published());
+    differ(uses, view.published());
     keeping.emplace(uses, stream);
   });
   if (stores_here(keeper)) {
@@ -440,8 +451,10 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, {});
+    say_first(session, uses, array);
     keeping->succeed();
-    keeping.reset();  // the stream may be destroyed now
+    keeping.reset();
+    await_readers();  // the stream may be destroyed now
     session.finish();
   }
   if (keeps_by_itself(keeper)) tell_keeper(keeper, value);

@@ -528,7 +528,8 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       return;
     }
     order::Uses &uses = order::make_uses_of(self->keeper ? self->keeper : self);
-    if (ask && uses.count() != 0) {
+    // The work on an adopted stream is not counted once an event covers it: there may be more.
+    if (ask && (uses.count() != 0 || uses.any_marked())) {
       driver::Session session;
       const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;

@@ -111,9 +111,9 @@ void tell_adopted(const cai_array &array, const cai_array &part, int32_t index,
               came_with_none);
 }
 
-// The stream waits for kept uses, and is marked, because no end will report its later work to the
-// owners.
-void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+// The stream waits for kept uses, and is marked as adopted, because no end will report its later
+// work to the owners.
+void adopt_all(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   Demand demand;
   collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
   driver::Session session;
@@ -121,7 +121,7 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
     if (stream_value(part) != value) return;
     for_array(index, [&] { own = stream_for(session, part, value); });
-    if (stores_here(keeper_of(array))) mark(keeper_of(array), own);
+    if (stores_here(keeper_of(array))) adopt(keeper_of(array), own);
   });
   Few<Stream> streams;
   Reading reading;
@@ -159,8 +159,8 @@ bool adopt_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t 
   for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
     cai_owner *const keeper = keeper_of(array);
     if (!keeps_uses(keeper)) return;
-    stream_value(part) == value ? mark(keeper, value)
-                                : tell_adopted(array, part, index, {value, nullptr, -1});
+    const Stream stream{value, nullptr, -1};
+    stream_value(part) == value ? adopt(keeper, stream) : tell_adopted(array, part, index, stream);
   });
   return true;
 }
@@ -186,7 +186,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     order::collect(arrays, count, wanted, demand);
     const std::uint64_t value = order::same_stream(demand);
     value != 0 ? order::require_told(arrays, count) : order::require_nothing_kept(arrays, count);
-    if (!order::adopt_at_once(arrays, count, value)) order::adopt(arrays, count, value);
+    if (!order::adopt_at_once(arrays, count, value)) order::adopt_all(arrays, count, value);
     trace::edge(trace::all_arrays, trace::stream(value), trace::theirs,
                 value ? "left out (it is the arrays' own stream)"
                       : "left out (no array came with a stream)");

@@ -114,6 +114,7 @@ Uses &make_uses(cai_owner *owner) {
     if (value && !(value & 1)) return *static_cast<Uses *>(theirs);
     const Stream marked{marked_in(value), nullptr, -1};
     if (value) told_in(value) ? made->tell(marked, false) : made->mark(marked);
+    if (adopted_in(value)) made->adopt(marked);
     if (word.compare_exchange_weak(theirs, made.get(), std::memory_order_acq_rel)) {
       return *made.release();
     }
@@ -149,20 +150,25 @@ void mark_anew(cai_owner *owner, std::uint64_t handle) {
   if (nothing != mark) make_uses_of(owner).mark({handle, nullptr, -1});
 }
 
+// Marks the only stream that is known so far, with this bit. Returns false if the word cannot.
+static bool set_in_word(cai_owner *owner, const Stream &stream, std::uintptr_t bit) noexcept {
+  if (stream.is_default() || !fits_in_word(stream.value)) return false;
+  const std::uintptr_t word = word_of(owner);
+  if (word != 0 && marked_in(word) != stream.value) return false;
+  const std::uintptr_t wanted = (word ? word : word_of_mark(stream.value)) | bit;
+  void *there = reinterpret_cast<void *>(word);
+  return word == wanted || std::atomic_ref<void *>(owner->uses)
+                               .compare_exchange_strong(there, reinterpret_cast<void *>(wanted),
+                                                        std::memory_order_acq_rel);
+}
+
 void tell(cai_owner *owner, const Stream &stream) {
-  if (!stream.is_default() && fits_in_word(stream.value)) {
-    const std::uintptr_t told = word_of_mark(stream.value, true);
-    void *mark = reinterpret_cast<void *>(word_of(owner));
-    const auto value = reinterpret_cast<std::uintptr_t>(mark);
-    if (value == told) return;
-    if ((value == 0 || value == word_of_mark(stream.value)) &&
-        std::atomic_ref<void *>(owner->uses)
-            .compare_exchange_strong(mark, reinterpret_cast<void *>(told),
-                                     std::memory_order_acq_rel)) {
-      return;
-    }
-  }
-  make_uses_of(owner).tell(stream, false);
+  if (!set_in_word(owner, stream, told_bit)) make_uses_of(owner).tell(stream, false);
+}
+
+void adopt(cai_owner *owner, const Stream &stream) {
+  if (!stores_here(owner) || is_freed_as_said(owner)) return;
+  if (!set_in_word(owner, stream, adopted_bit)) make_uses_of(owner).adopt(stream);
 }
 
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
@@ -205,8 +211,17 @@ Uses::Own &Uses::own(const Stream &stream) {
 
 void Uses::mark(const Stream &stream) {
   const std::lock_guard lock(lock_);
-  own(stream).marked = true;
+  Own &it = own(stream);
+  it.marked = true;
+  it.covered = false;
   if (!stream.is_default()) marked_handle_.store(stream.value, std::memory_order_relaxed);
+}
+
+void Uses::adopt(const Stream &stream) {
+  const std::lock_guard lock(lock_);
+  Own &it = own(stream);
+  it.marked = it.adopted = true;
+  it.covered = false;
 }
 
 bool Uses::begin_keeping(const Stream &stream) noexcept {
@@ -218,8 +233,9 @@ bool Uses::begin_keeping(const Stream &stream) noexcept {
   return true;
 }
 
-void Uses::start_keeping(Own &it) noexcept {
-  it.marked = false;
+void Uses::start_keeping(Own &it, bool stays) noexcept {
+  it.adopted = it.adopted && stays;
+  it.marked = it.covered = it.adopted;
   marked_handle_.store(0, std::memory_order_relaxed);
   ++it.being_kept;
 }
@@ -241,6 +257,7 @@ void Uses::tell(const Stream &stream, bool by_view, bool outlives) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.marked = true;
+  it.covered = false;
   it.tells = ++tells_;
   it.outlives = it.outlives || outlives;
   if (by_view) {
@@ -257,7 +274,7 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
     {
       const std::lock_guard lock(lock_);
       Own *const found = find_own(stream, thread);
-      if (!found || found->views == 0) return;  // the memory was freed
+      if (!found || found->views == 0) break;  // the memory was freed
       if (found->views > 1 || found->told) {
         --found->views;
         return;
@@ -268,8 +285,8 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
     const Recorded recorded = keep_pending(session, it);
     const std::lock_guard lock(lock_);
     Own *const found = find_own(stream, thread);
+    if (found && found->being_kept > 0) --found->being_kept;
     if (!found || found->views == 0) break;
-    if (found->being_kept > 0) --found->being_kept;
     // Told again meanwhile, to consumers whose work the event does not cover.
     if (found->tells != it.tells) continue;
     --found->views;
@@ -480,6 +497,8 @@ Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
 
 bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner owner_is) noexcept {
   bool all_known = true;
+  Reading reading;  // who withdraws a stream may destroy it
+  reading.enter();
   for (std::size_t i = 0;; ++i) {
     Own it;
     {
@@ -488,7 +507,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
       if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;
-      start_keeping(own_[i]);
+      start_keeping(own_[i], owner_is == Owner::held);
     }
     const Recorded recorded = keep_pending(session, it);
     all_known = all_known && (recorded == Recorded::yes || recorded == Recorded::not_now);
@@ -497,6 +516,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
     if (!found || found->being_kept == 0) continue;  // the memory was freed meanwhile
     --found->being_kept;
     if (recorded == Recorded::yes) continue;
+    found->covered = false;
     if (recorded == Recorded::not_now) {
       found->marked = true;
     } else {
@@ -509,11 +529,6 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
 void Uses::say_first(std::uint64_t first) noexcept {
   const std::lock_guard lock(lock_);
   if (!first_) first_ = first;
-}
-
-void Uses::differ(std::uint64_t first) noexcept {
-  say_first(first);
-  differ_.fetch_add(1, std::memory_order_release);
 }
 
 bool Uses::is_first(std::uint64_t stream) {
@@ -536,7 +551,7 @@ void Uses::lose(const Stream &stream) {
 void Uses::forget() noexcept {
   const std::lock_guard lock(lock_);
   slots_.clear();
-  for (Own &it : own_) it.marked = it.lost = false;
+  for (Own &it : own_) it.marked = it.adopted = it.lost = false;
   marked_handle_.store(0, std::memory_order_relaxed);
   sum_up();
 }
@@ -591,7 +606,8 @@ void Uses::find_lost(const IsOver &is_over) noexcept {
     if (is_found) it->lost = false;
     // The stream may have been destroyed. Then it must not be queried, unless the memory is freed
     // there.
-    it = is_found && !it->freed_on ? own_.erase(it) : it + 1;
+    const bool is_in_use = it->freed_on || it->is_told() || it->has_mark();
+    it = is_found && !is_in_use ? own_.erase(it) : it + 1;
   }
 }
 

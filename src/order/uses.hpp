@@ -106,6 +106,9 @@ class Uses {
   // Marks a stream of an array: uses are ordered with it and not kept, so the end of the owner must
   // wait for it. A handle need not be identified; 1 and 2 must be.
   void mark(const Stream &stream);
+  // The same for a stream on which work comes that no end reports: when what is pending there is
+  // kept, it stays marked, as long as nobody withdraws it.
+  void adopt(const Stream &stream);
   bool any_marked();
   // An event that covers all that was ordered with the stream is being kept: from before it is
   // recorded the stream is not marked, so that a use meanwhile marks it again. Returns whether it
@@ -139,10 +142,10 @@ class Uses {
   // Adds the told streams other than `own`, the array's stream, and `stream`, which will wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
 
-  // An array of the owner comes with another stream than the earlier ones. `first` is theirs, 0 if
-  // they had none. From now on all uses are kept, until agree() was called as often.
-  void differ(std::uint64_t first) noexcept;
-  // The same, but no use needs to be kept: the memory is not freed on the later stream.
+  // An array of the owner comes with another stream than the earlier ones. From now on all uses are
+  // kept, until agree() was called as often.
+  void differ() noexcept { differ_.fetch_add(1, std::memory_order_release); }
+  // The stream of the earlier ones, 0 if they had none: the memory is not freed on the later one.
   void say_first(std::uint64_t first) noexcept;
   // Whether it is the stream of the earlier arrays; it must be the stream of an array of the owner.
   bool is_first(std::uint64_t stream);
@@ -259,6 +262,8 @@ class Uses {
     Stream stream{};
     std::uint64_t thread = 0;  // whose stream 2 it is
     bool marked = false;
+    bool adopted = false;
+    bool covered = false;      // although it is marked: by an event, if no work has come since
     int being_kept = 0;        // by threads that are about to keep an event in place of the mark
     std::uint64_t tells = 0;   // the number of the last tell() of it
     bool told = false;         // for good
@@ -270,7 +275,9 @@ class Uses {
 
     bool is_told() const noexcept { return told || by_exporter || views > 0; }
     bool has_mark() const noexcept { return marked || being_kept > 0; }
-    bool is_unkept() const noexcept { return has_mark() && !is_told(); }
+    bool is_unkept() const noexcept {
+      return ((marked && !covered) || being_kept > 0) && !is_told();
+    }
   };
 
   void leave_lists() noexcept;
@@ -278,7 +285,8 @@ class Uses {
   Own *find_own(const Stream &stream, std::uint64_t thread) noexcept;
   Own &own(const Stream &stream);
   // Before an event is recorded in place of a mark: a use meanwhile marks the stream again.
-  void start_keeping(Own &it) noexcept;
+  // `stays`: a stream that was adopted stays marked.
+  void start_keeping(Own &it, bool stays = false) noexcept;
   void sum_up() noexcept;  // called after each change
   void sum_up_told() noexcept;
 
@@ -343,26 +351,30 @@ inline bool is_freed_on_a_stream(const cai_owner *owner) noexcept {
 }
 
 // cai_owner.uses is null or a pointer to Uses. While only one marked stream is known, it is the
-// stream's handle, shifted left by two bits, with bit 0 set; bit 1 says that the stream was told.
-// So a use that is in order allocates nothing.
+// stream's handle, shifted left by three bits, with bit 0 set; bit 1 says that the stream was told,
+// and bit 2 that it was adopted. So a use that is in order allocates nothing.
+constexpr std::uintptr_t told_bit = 2, adopted_bit = 4;
 inline std::uintptr_t word_of(const cai_owner *owner) noexcept {
   return reinterpret_cast<std::uintptr_t>(__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE));
 }
 // Handles are pointers in the user half of the address space: no driver returns a larger one.
 constexpr bool fits_in_word(std::uint64_t handle) noexcept {
-  return handle >> 62 == 0;
+  return handle >> 61 == 0;
 }
-constexpr std::uintptr_t word_of_mark(std::uint64_t handle, bool told = false) noexcept {
-  return static_cast<std::uintptr_t>(handle) << 2 | (told ? 3 : 1);
+constexpr std::uintptr_t word_of_mark(std::uint64_t handle) noexcept {
+  return static_cast<std::uintptr_t>(handle) << 3 | 1;
 }
 constexpr bool is_word(std::uintptr_t word) noexcept {
   return word == 0 || word & 1;
 }
 constexpr std::uint64_t marked_in(std::uintptr_t word) noexcept {
-  return word & 1 ? word >> 2 : 0;
+  return word & 1 ? word >> 3 : 0;
 }
 constexpr std::uint64_t told_in(std::uintptr_t word) noexcept {
-  return (word & 3) == 3 ? word >> 2 : 0;
+  return word & told_bit ? marked_in(word) : 0;
+}
+constexpr std::uint64_t adopted_in(std::uintptr_t word) noexcept {
+  return word & adopted_bit ? marked_in(word) : 0;
 }
 
 // The Uses of an owner that keeps them here; null if it has none. make_uses_of() makes them.
@@ -394,6 +406,9 @@ inline void mark(cai_owner *owner, std::uint64_t handle) {
 
 // Tells a stream, as Uses::tell(). For a handle this usually allocates nothing.
 void tell(cai_owner *owner, const Stream &stream);
+
+// Marks a stream as adopted, as Uses::adopt(). Likewise.
+void adopt(cai_owner *owner, const Stream &stream);
 
 // Marks any stream, as Uses::mark().
 inline void mark(cai_owner *owner, const Stream &stream) {

@@ -65,6 +65,19 @@ cai_event *new_event(cai_device device) {
   return made;
 }
 
+// A stream that is destroyed as soon as it may be: with the view that comes with it.
+class ShortStream {
+ public:
+  ShortStream() { MUST(wide::cu().cuStreamCreate(&handle_, 1)); }
+  ShortStream(const ShortStream &) = delete;
+  ShortStream &operator=(const ShortStream &) = delete;
+  ~ShortStream() { MUST(wide::cu().cuStreamDestroy_v2(handle_)); }
+  std::uint64_t value() const { return reinterpret_cast<std::uintptr_t>(handle_); }
+
+ private:
+  wide::Handle handle_ = nullptr;
+};
+
 // What the threads share. The streams and events outlive the programs.
 struct Shared {
   cai_stream *const streams[3] = {new_stream(gpu), new_stream(gpu), new_stream(gpu)};
@@ -185,7 +198,8 @@ class Party {
   cai_status publish(bool by_dict, cai_error *error) {
     if (mine_->device_type == CAI_DEVICE_CPU) return CAI_OK;  // it has no stream to publish
     cai_array *view = nullptr;
-    const std::uint64_t stream = cai_stream_value(any_stream());
+    const ShortStream own;
+    const std::uint64_t stream = draw(2) ? own.value() : cai_stream_value(any_stream());
     cai_status status = cai_array_publish(mine_, nullptr, 0, stream, &view, error);
     if (status != CAI_OK) return status;
     if (by_dict) {
@@ -202,7 +216,8 @@ class Party {
   cai_status publish_event(cai_error *error) {
     if (mine_->device_type == CAI_DEVICE_CPU) return CAI_OK;
     cai_array *view = nullptr;
-    const std::uint64_t stream = cai_stream_value(any_stream());
+    const ShortStream own;
+    const std::uint64_t stream = draw(2) ? own.value() : cai_stream_value(any_stream());
     cai_status status = cai_array_publish_event(mine_, stream, &view, error);
     if (status != CAI_OK) return status;
     if (draw(2)) status = use_of(view, error);
@@ -384,6 +399,7 @@ bool is_right(Shared &shared, std::uint64_t seed) {
   }
   if (is_memory_left()) blame("memory is lost");
   if (wide::cu().simcuda_races() != 0) blame("a race");
+  if (wide::cu().simcuda_findings() != 0) blame("a destroyed stream was used");
   if (!wrong.empty()) {
     std::printf("# seed %llu, %s of %s:%s: %s\n", static_cast<unsigned long long>(seed),
                 cai_kind_name(kind), shared.is_of_cpu ? "the CPU" : "a GPU", told.c_str(),

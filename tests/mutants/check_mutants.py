@@ -33,7 +33,7 @@ DRIVER = {
 # Calls in src/order that lead to one of them: each such call is a place, too.
 ORDERING = re.compile(
     r"(?<![\w:.>])(?:order::begin|order::end|order::finish|order::abandon|order::lend|order::publish|order::publish_event|order::reclaim"
-    r"|order::release_on|order::sync_host|order::used_on|order::adopt|order::hand_to_dict"
+    r"|order::release_on|order::sync_host|order::used_on|order::adopt_all|order::hand_to_dict"
     r"|order::end_after_uses|driver::add_dependencies|uses(?:->|\.)keep_marked|uses->settle|uses(?:->|\.)prune|uses\.untell|prune|back\.hand"
     r"|Event::record"
     r"|(?:order::)?(?:after_all|keep_marked|keep_pending|order_for_dict|await_keepers|await_marked|event_after|event_after_all|is_complete|is_idle|is_pending|keep|look"

@@ -446,6 +446,26 @@ TEST_F(OpenUse, OfNoneOnTheOthersOwnStream) {
   EXPECT_FALSE(none.ended());
 }
 
+// Nobody says when the work there ends, so whoever asks what is pending does not end the order.
+TEST_F(OpenUse, OfTheirStreamThatTheOwnerAsksAbout) {
+  const std::uint64_t own = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  cai_owner *const owner = array->owner;
+  const cai_array *const one = array;
+  std::uint64_t out = 0;
+  ASSERT_EQ(cai_arrays_same_stream(&one, 1, &out, &error), CAI_OK);
+  for (int twice = 0; twice < 2; ++twice) {
+    fill(array->data, 1, own);
+    std::int64_t left = -1;
+    ASSERT_EQ(cai_owner_pending(owner, 2, &left, &error), CAI_OK) << error.message;
+    EXPECT_EQ(left, 0);
+  }
+  Gate gate(own);
+  array.release();
+  EXPECT_FALSE(array.ended());
+  gate.open();
+}
+
 // If the call is refused, nothing of the array that came with None was used on the others' stream.
 TEST_F(OpenUse, OfNoneOnTheOthersCapturedStream) {
   const std::uint64_t producer = value(stream()), earlier = value(stream()),

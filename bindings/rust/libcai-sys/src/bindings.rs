@@ -1874,7 +1874,8 @@ functions! {
     /// Since 0.1.
     pub fn cai_use_abandon(use_: *mut cai_use);
     /// Returns the one stream on which the arrays can be used without any event: the producer's own.
-    /// The function makes that stream wait for kept uses, and records it as used. An owner whose array,
+    /// The function makes that stream wait for kept uses, and records it as used, until its producer
+    /// publishes an event of it: then call the function again before more work. An owner whose array,
     /// or mask, came with None is told of the stream, as by a dict; the stream must then live as long as
     /// that owner.
     ///
@@ -1975,7 +1976,8 @@ functions! {
     ///   work on it
     /// - `streams`: `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
     /// - `target`: 1 or 2 of the context of the array's memory, or a CUstream; must live as long as
-    ///   the view, and all that is made from it
+    ///   the view, and all that is made from it. If a function on a GPU stream releases
+    ///   the view, that is until the later call that ends it
     /// - `out`: the view, with one reference: stream `target`, stream_kind STREAM, version 3; so
     ///   has its mask. Unchanged on failure
     ///
@@ -2404,7 +2406,8 @@ functions! {
     /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
     ///   -1, [`cai_array_locate()`] finds the id; without elements the id is 0
     /// - `stream`: the consumer's stream, as `target` of [`cai_array_publish()`]. It must live until the
-    ///   deleter is called; if it is the array's own, as long as the array's owner.
+    ///   deleter is called (in a function on a GPU stream: until the later call that ends
+    ///   the view); if it is the array's own, as long as the array's owner.
     ///   UINT64_MAX: no order
     /// - `out`: a tensor; end it with its deleter. Its shape and strides are copies; an axis of
     ///   one element may have any stride
