@@ -50,8 +50,15 @@ class GpuEvent final : public cai_event {
                     on.value, Text(device).text);
     }
     order::probe(session, on);
-    order::with(session, on, [&] { driver::call(session.cu.cuEventRecord, handle_, on.handle()); });
-    capture_ = on.capture.id;
+    // Before it is recorded: to query an event of a capture would end the capture.
+    const std::uint64_t before = capture_.exchange(on.capture.id);
+    try {
+      order::with(session, on,
+                  [&] { driver::call(session.cu.cuEventRecord, handle_, on.handle()); });
+    } catch (...) {
+      capture_ = before;
+      throw;
+    }
     recorded_ = true;
     order::look(session, on, ending);
     session.finish();

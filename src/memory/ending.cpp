@@ -61,7 +61,8 @@ bool has_kept_uses(const cai_memory &memory) {
   if (marked)
     return !is_on_gpu(memory.free_stream) || marked != memory.free_stream.stream.get()->value();
   order::Uses *const uses = order::uses_of(&memory);
-  return uses && (uses->any() || uses->any_marked());
+  // The marks first: an event takes the place of one, and is kept before the mark goes.
+  return uses && (uses->any_marked() || uses->any());
 }
 
 // Keeps the pending work on streams of published copies, where other work may be ordered with them.

@@ -291,25 +291,72 @@ void record(cai_memory &memory, cai_stream *stream) {
   session.finish();
 }
 
-// The memory may have been allocated or used on the old stream. Uses on the new one must come after
-// that.
-void keep_old_stream(cai_memory &memory, cai_stream *next) {
-  device::HeldStream old;
-  {
-    const std::lock_guard lock(memory.lock);
-    if (!memory.free_stream.stream.get() || same_stream(memory.free_stream.stream.get(), next))
-      return;
-    old = device::HeldStream::one_more(memory.free_stream.stream.get());
+// A stream that replaces the free stream of memory.
+class NextStream {
+ public:
+  NextStream(cai_memory &memory, cai_stream *stream)
+      : memory_(memory), next_(device::HeldStream::one_more(stream)) {}
+  NextStream(const NextStream &) = delete;
+  NextStream &operator=(const NextStream &) = delete;
+  ~NextStream() {
+    if (differs_) order::make_uses_of(&memory_).agree();
   }
-  record(memory, old.get());
-}
 
-// Arrays of the memory come with another stream than `first`, or than none.
-void differ_from(cai_memory &memory, std::uint64_t first) {
-  order::Uses &uses = order::make_uses_of(&memory);
-  uses.say_first(first);
-  uses.differ();
-}
+  // Returns false if another thread was faster, whose stream must be replaced, then.
+  bool replace() {
+    {
+      const std::lock_guard lock(memory_.lock);
+      static_cast<void>(require_live(&memory_));
+      look_at_old();
+    }
+    // The memory may have been allocated or used there. Uses on the next one must come after that.
+    if (old_.get() && !same_stream(old_.get(), next_.stream.get())) record(memory_, old_.get());
+    const std::lock_guard lock(memory_.lock);
+    static_cast<void>(require_live(&memory_));
+    if (memory_.free_stream.stream.get() != old_.get()) return false;
+    set();
+    differs_ = false;  // for good
+    return true;
+  }
+
+ private:
+  bool is_it(const FreeStream &other) const noexcept {
+    return same_stream(other.stream.get(), next_.stream.get()) && other.thread == next_.thread;
+  }
+  auto find_former() noexcept {
+    return std::find_if(memory_.former_streams.begin(), memory_.former_streams.end(),
+                        [&](const FreeStream &other) { return is_it(other); });
+  }
+
+  // Existing arrays keep the stream that they came with. Before the old stream is recorded: a use
+  // that ends on another thread meanwhile is kept.
+  void look_at_old() {
+    cai_stream *const old = memory_.free_stream.stream.get();
+    old_ = old ? device::HeldStream::one_more(old) : device::HeldStream();
+    if (find_former() != memory_.former_streams.end()) return;
+    if (old ? device::is_cpu(old->device) || is_it(memory_.free_stream) : !memory_.has_said_none) {
+      return;
+    }
+    order::Uses &uses = order::make_uses_of(&memory_);
+    uses.say_first(cai_stream_value(old));
+    uses.differ();
+    differs_ = true;
+  }
+
+  void set() {
+    if (const auto again = find_former(); again != memory_.former_streams.end()) {
+      std::swap(*again, memory_.free_stream);
+    } else if (old_.get() && !is_it(memory_.free_stream)) {
+      memory_.former_streams.emplace_back(std::move(memory_.free_stream));
+    }
+    std::swap(memory_.free_stream, next_);
+  }
+
+  cai_memory &memory_;
+  FreeStream next_;  // once it is set, the replaced one, which is released without the lock
+  device::HeldStream old_;
+  bool differs_ = false;
+};
 
 void set_stream(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
@@ -321,28 +368,8 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
                   device::Text(memory.facts.device).text, device::Text(stream->device).text);
   }
   require_usable(*stream);
-  keep_old_stream(memory, stream);
-  FreeStream free_stream(
-      device::HeldStream::one_more(stream));  // later the replaced one, released without the lock
-  const std::lock_guard lock(memory.lock);
-  static_cast<void>(require_live(&memory));
-  const auto is_it = [&](const FreeStream &other) {
-    return same_stream(other.stream.get(), stream) && other.thread == free_stream.thread;
-  };
-  const auto again =
-      std::find_if(memory.former_streams.begin(), memory.former_streams.end(), is_it);
-  if (again != memory.former_streams.end()) {
-    std::swap(*again, memory.free_stream);
-  } else if (!memory.free_stream.stream.get()) {
-    if (memory.has_said_none) differ_from(memory, 0);
-  } else if (!is_it(memory.free_stream)) {
-    // Existing arrays keep the stream that they came with.
-    if (!device::is_cpu(memory.free_stream.stream.get()->device)) {
-      differ_from(memory, memory.free_stream.stream.get()->value());
-    }
-    memory.former_streams.emplace_back(std::move(memory.free_stream));
+  while (!NextStream(memory, stream).replace()) {
   }
-  std::swap(memory.free_stream, free_stream);
 }
 
 HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {

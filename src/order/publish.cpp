@@ -288,6 +288,12 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         if (published) mark_as_differing(keeper);
         // A told stream waits by an event, so it has an event that others can wait for.
         if (!stores_here(keeper)) return;
+        if (published) {
+          Uses &uses = make_uses_of(keeper);
+          // A view of a differing one may come back to the first stream.
+          is_first = uses.is_first(target) && published->said == target;
+          if (!is_first) differ(uses, *published);
+        }
         if (published && way == Way::published) {
           for_each_part(array, [&](const cai_array &part) {
             record_own_behind_legacy(session, part, stream, own);
@@ -296,11 +302,6 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         for (int32_t index = 0; index < count; ++index) {
           record_published(session, stream_here(session, streams[index], index), stream, recorded);
         }
-        if (!published) return;
-        Uses &uses = make_uses_of(keeper);
-        // A view of a differing one may come back to the first stream.
-        is_first = uses.is_first(target) && published->said == target;
-        if (!is_first) differ(uses, *published);
       },
       [&](driver::Session &session, Stream &stream) {
         context = stream.context;
@@ -394,18 +395,18 @@ cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
 class Keeping {
  public:
   Keeping(Uses &uses, const Stream &stream)
-      : uses_(uses), stream_(stream), has_begun_(uses.begin_keeping(stream)) {}
+      : uses_(uses), stream_(stream), before_(uses.begin_keeping(stream)) {}
   Keeping(const Keeping &) = delete;
   Keeping &operator=(const Keeping &) = delete;
   ~Keeping() {
-    if (has_begun_) uses_.end_keeping(stream_, is_kept_);
+    if (before_.marked) uses_.end_keeping(stream_, before_, is_kept_);
   }
   void succeed() noexcept { is_kept_ = true; }
 
  private:
   Uses &uses_;
   const Stream stream_;
-  const bool has_begun_;
+  const Uses::Mark before_;
   bool is_kept_ = false;
 };
 
@@ -437,13 +438,14 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   NewView view(array);
   cai_owner *const keeper = keeper_of(array);
   std::optional<Keeping> keeping;
-  Event event = event_after_all(array, value, [&](driver::Session &, Stream &stream) {
+  const auto before = [&](driver::Session &, Stream &stream) {
     mark_as_differing(keeper);
     if (!stores_here(keeper)) return;
     Uses &uses = make_uses_of(keeper);
     differ(uses, view.published());
     keeping.emplace(uses, stream);
-  });
+  };
+  Event event = event_after_all(array, value, before);
   if (stores_here(keeper)) {
     // Consumers that already have the array learn of the event only from its owner.
     driver::Session session;
@@ -520,16 +522,17 @@ Said hand_to_dict(const cai_array &array) {
 
 bool none_is_stale(const cai_array &array) noexcept {
   const cai_owner *const keeper = keeper_of(array);
-  if (has_kept_uses(keeper)) return true;
+  // What is told first: who withdraws a stream has kept its work before.
   if (keeper && stores_here(keeper)) {
     const Uses *const uses = uses_of(keeper);
     if (uses ? uses->any_told_but(0) : told_in(word_of(keeper)) != 0) return true;
   }
+  if (has_kept_uses(keeper)) return true;
   // The exporter itself may write the dict of an array that it lends: it knows its own stream.
   bool found = false;
   if (keeper && is_import(keeper)) {
     for_each_import(array, [&](const Uses &other) {
-      if (other.any() || other.any_told_but(0)) found = true;
+      if (other.any_told_but(0) || other.any()) found = true;
     });
   }
   return found;

@@ -224,13 +224,24 @@ void Uses::adopt(const Stream &stream) {
   it.covered = false;
 }
 
-bool Uses::begin_keeping(const Stream &stream) noexcept {
+Uses::Mark Uses::begin_keeping(const Stream &stream) noexcept {
   const std::lock_guard lock(lock_);
   Own *const found = find_own(stream, thread_of(stream));
   // Consumers that were told still work there.
-  if (!found || !found->marked || found->is_told()) return false;
+  if (!found || !found->marked || found->is_told()) return {};
+  const Mark before{true, found->adopted};
   start_keeping(*found);
-  return true;
+  return before;
+}
+
+void Uses::end_keeping(const Stream &stream, const Mark &before, bool is_kept) noexcept {
+  const std::lock_guard lock(lock_);
+  Own *const found = find_own(stream, thread_of(stream));
+  if (!found || found->being_kept == 0) return;  // the memory was freed meanwhile
+  --found->being_kept;
+  if (is_kept) return;
+  found->marked = true;
+  found->adopted = found->adopted || before.adopted;
 }
 
 void Uses::start_keeping(Own &it, bool stays) noexcept {
@@ -238,14 +249,6 @@ void Uses::start_keeping(Own &it, bool stays) noexcept {
   it.marked = it.covered = it.adopted;
   marked_handle_.store(0, std::memory_order_relaxed);
   ++it.being_kept;
-}
-
-void Uses::end_keeping(const Stream &stream, bool is_kept) noexcept {
-  const std::lock_guard lock(lock_);
-  Own *const found = find_own(stream, thread_of(stream));
-  if (!found || found->being_kept == 0) return;  // the memory was freed meanwhile
-  --found->being_kept;
-  found->marked = found->marked || !is_kept;
 }
 
 bool Uses::any_marked() {
@@ -499,11 +502,13 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
   bool all_known = true;
   Reading reading;  // who withdraws a stream may destroy it
   reading.enter();
-  for (std::size_t i = 0;; ++i) {
+  // From the end: others may add to the list in between, and erase.
+  for (std::size_t i = SIZE_MAX;;) {
     Own it;
     {
-      const std::lock_guard lock(lock_);  // others may add to the list in between
-      if (i >= own_.size()) return all_known;
+      const std::lock_guard lock(lock_);
+      i = std::min(i, own_.size());
+      if (i-- == 0) return all_known;
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
       if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;

@@ -111,10 +111,13 @@ class Uses {
   void adopt(const Stream &stream);
   bool any_marked();
   // An event that covers all that was ordered with the stream is being kept: from before it is
-  // recorded the stream is not marked, so that a use meanwhile marks it again. Returns whether it
-  // was marked. Then the other one says whether the event is kept.
-  bool begin_keeping(const Stream &stream) noexcept;
-  void end_keeping(const Stream &stream, bool is_kept) noexcept;
+  // recorded the stream is not marked, so that a use meanwhile marks it again. Returns its mark, if
+  // it has one. Then the other one says whether the event is kept; if not, it marks the stream.
+  struct Mark {
+    bool marked = false, adopted = false;
+  };
+  Mark begin_keeping(const Stream &stream) noexcept;
+  void end_keeping(const Stream &stream, const Mark &before, bool is_kept) noexcept;
   bool is_marked(std::uint64_t handle) const noexcept {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }
@@ -420,7 +423,8 @@ inline void mark(cai_owner *owner, const Stream &stream) {
 inline bool has_kept(std::uintptr_t word, std::uint64_t own) noexcept {
   if (word & 1) return told_in(word) && told_in(word) != own;
   const auto *const uses = reinterpret_cast<const Uses *>(word);
-  return uses && (uses->any() || uses->any_told_but(own) || uses->host.any());
+  // What is told first: who withdraws a stream has kept its work before.
+  return uses && (uses->any_told_but(own) || uses->any() || uses->host.any());
 }
 
 // Whether a stream that waits for `own`, the array's stream (0: none), may have to wait for kept

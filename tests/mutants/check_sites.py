@@ -68,7 +68,7 @@ NEEDLESS = [
     ("cuStreamWaitEvent", ["event_wait_external"], "likewise"),
     (
         "cuEventRecord",
-        ["    event = Event::record(session, stream);", "event_after_all(array, value, [&]"],
+        ["    event = Event::record(session, stream);", "event_after_all(array, value, before)"],
         "an owner with functions of its own is told of the stream as well, and has everybody wait",
     ),
     (

@@ -148,10 +148,11 @@ TEST_F(Providers, OfALaterHeaderAreRefused) {
 // As another thread may, at any moment of a publication: such a use is kept, or comes before.
 TEST_F(Providers, MayUseTheArray) {
   const std::uint64_t own = value(stream()), target = value(stream()), other = value(stream());
-  for (const bool by_event : {false, true}) {
+  enum Way { by_stream, with_its_own, by_event };
+  for (const Way way : {by_stream, with_its_own, by_event}) {
     for (const std::uint64_t user : {own, other}) {
       for (int at = 1; at <= 10; ++at) {
-        SCOPED_TRACE(std::to_string(at) + (by_event ? " by an event" : "") +
+        SCOPED_TRACE(std::to_string(way) + ", " + std::to_string(at) +
                      (user == own ? ", on the array's stream" : ""));
         const Address data = memory();
         EXPECT_EQ(races([&] {
@@ -166,8 +167,9 @@ TEST_F(Providers, MayUseTheArray) {
                       return 1;
                     };
                     {
-                      const Published view =
-                          by_event ? Published::event(array, own) : Published(array, target);
+                      const Published view = way == by_event       ? Published::event(array, own)
+                                             : way == with_its_own ? Published(array, target, {own})
+                                                                   : Published(array, target);
                       EXPECT_EQ(begin_use({view}, target), CAI_OK);
                       fill(data, 2, target);
                       EXPECT_EQ(end_use({view}, target), CAI_OK);
