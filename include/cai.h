@@ -725,7 +725,8 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  *              the GIL first
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the
  *              abandoned uses that are pending. References that CPU streams hold do not count: wait
- *              for those streams by their own functions. Nor do references that living graphs hold:
+ *              for those streams by their own functions. Nor do ends that another thread is running
+ *              at that moment, which are not waited for. Nor do references that living graphs hold:
  *              they are released when the graph is destroyed, or some time after, by a thread of
  *              the driver
  * @return #CAI_OK, also without a driver if nothing was deferred; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;

@@ -896,7 +896,7 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
 /** Runs all pending frees of a device; none while cai_pending_defer() is open. It also retries to
  * free memory of any device whose free failed because of a capture, out of memory or the driver, as
  * cai_memory_alloc() does; it waits for the work that uses that memory, as cai_memory_alloc() does
- * not.
+ * not. Frees that another thread is running at that moment are not waited for.
  *
  * @return #CAI_OK; the first failure of a free, retried frees included (the others are freed all
  *         the same); #CAI_ERR_CAPTURE while libcai sees a capture, and then nothing that is pending

@@ -32,7 +32,8 @@ typedef struct cai_umf_manager_params {
                                               those that another thread is running, and none while
                                               libcai sees a capture or cai_pending_defer() is open.
                                               The provider may be destroyed once they are over, for
-                                              which cai_pending_flush() must have succeeded */
+                                              which cai_pending_flush() must have succeeded while no
+                                              other thread was in a call of libcai that may free */
 } cai_umf_manager_params;
 
 typedef struct cai_umf_manager {

@@ -50,8 +50,10 @@ class GpuEvent final : public cai_event {
                     on.value, Text(device).text);
     }
     order::probe(session, on);
-    // Before it is recorded: to query an event of a capture would end the capture.
-    const std::uint64_t before = capture_.exchange(on.capture.id);
+    // To query an event of a capture would end the capture, so until it is recorded it counts as
+    // one of the old capture and of the new one.
+    const std::uint64_t before = capture_;
+    if (on.capture) capture_ = on.capture.id;
     try {
       order::with(session, on,
                   [&] { driver::call(session.cu.cuEventRecord, handle_, on.handle()); });
@@ -59,6 +61,7 @@ class GpuEvent final : public cai_event {
       capture_ = before;
       throw;
     }
+    capture_ = on.capture.id;
     recorded_ = true;
     order::look(session, on, ending);
     session.finish();

@@ -2541,7 +2541,7 @@ functions! {
     /// Runs all pending frees of a device; none while [`cai_pending_defer()`] is open. It also retries to
     /// free memory of any device whose free failed because of a capture, out of memory or the driver, as
     /// [`cai_memory_alloc()`] does; it waits for the work that uses that memory, as [`cai_memory_alloc()`] does
-    /// not.
+    /// not. Frees that another thread is running at that moment are not waited for.
     ///
     /// # Returns
     ///
