@@ -4,19 +4,17 @@
 // the free: there is no race, nothing is lost, and nothing else fails.
 //
 // usage: meetings random COUNT SEED
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <iterator>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "by_seed.hpp"
 #include "cai/memory.h"
 #include "must.h"
 #include "wide/driver.hpp"
@@ -24,16 +22,11 @@
 namespace meetings {
 namespace {
 
+using by_seed::blame;
+
 constexpr cai_device gpu{CAI_DEVICE_CUDA, 0}, cpu{CAI_DEVICE_CPU, 0};
 constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
 constexpr std::int64_t half = 64;
-
-std::mutex mutex;
-std::string wrong;
-void blame(const std::string &what) {
-  const std::lock_guard lock(mutex);
-  if (wrong.empty()) wrong = what;
-}
 
 cai_stream *new_stream(cai_device device) {
   cai_stream *made = nullptr;
@@ -88,7 +81,11 @@ struct Shared {
   bool is_of_host = false;    // the host may work on it
   bool is_of_cpu = false;     // its device is the CPU
   bool is_worked_on = false;  // by the threads, on GPU streams, without libcai
-  wide::Handle context = nullptr;
+  wide::Handle context = [] {
+    wide::Handle primary = nullptr;
+    MUST(wide::cu().cuDevicePrimaryCtxRetain(&primary, 0));
+    return primary;
+  }();
   std::atomic<int> ready{0};  // threads
 };
 
@@ -360,10 +357,8 @@ bool is_memory_left() {
   return wide::cu().simcuda_objects("CUdeviceptr") != 0;
 }
 
-// Whether the program is right.
-bool is_right(Shared &shared, std::uint64_t seed) {
-  alarm(100);  // a hang is a failure
-  wide::cu().simcuda_reseed(seed);
+std::string play(std::uint64_t seed) {
+  static Shared shared;
   std::mt19937 any(static_cast<unsigned>(seed));
   constexpr struct {
     cai_device device;
@@ -400,35 +395,13 @@ bool is_right(Shared &shared, std::uint64_t seed) {
   if (is_memory_left()) blame("memory is lost");
   if (wide::cu().simcuda_races() != 0) blame("a race");
   if (wide::cu().simcuda_findings() != 0) blame("a destroyed stream was used");
-  if (!wrong.empty()) {
-    std::printf("# seed %llu, %s of %s:%s: %s\n", static_cast<unsigned long long>(seed),
-                cai_kind_name(kind), shared.is_of_cpu ? "the CPU" : "a GPU", told.c_str(),
-                wrong.c_str());
-  }
-  return wrong.empty();
+  const char *const place = shared.is_of_cpu ? " of the CPU:" : " of a GPU:";
+  return std::string(", ") + cai_kind_name(kind) + place + told;
 }
 
 }  // namespace
 }  // namespace meetings
 
 int main(int argc, char **argv) {
-  using namespace meetings;
-  if (argc != 4 || std::string(argv[1]) != "random") {
-    std::fprintf(stderr, "usage: meetings random COUNT SEED\n");
-    return 2;
-  }
-  const auto hear = [](void *, const cai_error *error) {
-    blame(std::string("it is reported that ") + error->message);
-  };
-  MUST(cai_on_failure(hear, nullptr, nullptr));
-  MUST(wide::cu().cuInit(0));
-  MUST(cai_device_set_current(gpu, nullptr));
-  Shared shared;
-  MUST(wide::cu().cuDevicePrimaryCtxRetain(&shared.context, 0));
-  const std::uint64_t count = std::stoull(argv[2]), first = std::stoull(argv[3]) * 1000000000;
-  std::printf("1..1\n");
-  std::uint64_t seed = first;
-  while (seed < first + count && is_right(shared, seed)) ++seed;
-  std::printf("%s 1 - %s programs\n", seed == first + count ? "ok" : "not ok", argv[2]);
-  return seed != first + count;
+  return by_seed::run(argc, argv, "meetings", meetings::play);
 }
