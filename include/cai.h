@@ -721,14 +721,15 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * cai_pending_flush() frees it.
  *
  * @param wait  not 0: the host waits for the uses to complete, also for those that the code which
- *              it runs adds: while that always adds another one, the call does not return. Release
- *              the GIL first
+ *              it runs adds: while that always adds another one, the call does not return. It also
+ *              waits for the ends that other threads are running at that moment, unless it is
+ *              called within an end or a free itself, in a function on a GPU stream, or by work of
+ *              a CPU stream. So hold no lock that an end needs; release the GIL first
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the
  *              abandoned uses that are pending. References that CPU streams hold do not count: wait
  *              for those streams by their own functions. Nor do ends that another thread is running
- *              at that moment, which are not waited for. Nor do references that living graphs hold:
- *              they are released when the graph is destroyed, or some time after, by a thread of
- *              the driver
+ *              at that moment, nor references that living graphs hold: they are released when the
+ *              graph is destroyed, or some time after, by a thread of the driver
  * @return #CAI_OK, also without a driver if nothing was deferred; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;
  *         #CAI_ERR_MEMORY. Since 0.1. */
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);

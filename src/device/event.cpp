@@ -43,8 +43,11 @@ class CpuEvent final : public cai_event {
   }
 
   double elapsed(cai_event &end) override {
-    const std::chrono::duration<double, std::milli> time =
-        static_cast<CpuEvent &>(end).mark()->time() - mark()->time();
+    const std::shared_ptr<Mark> first = mark(), last = static_cast<CpuEvent &>(end).mark();
+    if (!first->is_passed() || !last->is_passed()) {
+      throw Failure(CAI_ERR_STATE, {}, "another thread has just recorded an event of the two anew");
+    }
+    const std::chrono::duration<double, std::milli> time = last->time() - first->time();
     return time.count();
   }
 

@@ -25,6 +25,7 @@
 #include "device/queue.hpp"
 #include "device/slots.hpp"
 #include "driver/host_function.hpp"
+#include "order/running.hpp"
 
 namespace cai::device {
 namespace {
@@ -366,6 +367,7 @@ bool flush(cai_device device, Flush which, driver::Faults &failed, std::uint64_t
     const std::lock_guard lock(slot.mutex);
     if (slot.count() == 0 || (slot.deferred && which != Flush::if_deferred)) return false;
   }
+  const order::Running running(order::Runs::end);
   unless_captured(device, [&](driver::Session *session) {
     end_objects(device, slot, failed);
     if (which == Flush::objects) return;
@@ -458,6 +460,7 @@ void flush_before_reset(cai_device device) noexcept {
 void forget_pending(cai_device device) noexcept {
   Slot &slot = slot_of(device);
   driver::Faults failed;
+  const order::Running running(order::Runs::end);
   end_objects(device, slot, failed);
   end_frees(device, slot, failed);
 }

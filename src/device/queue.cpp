@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/report.hpp"
+#include "order/running.hpp"
 
 namespace cai::device {
 namespace {
@@ -191,6 +192,7 @@ Task *Queue::note(const cai_error &error, Task *rest) noexcept {
 
 void Queue::work() noexcept {
   here = this;
+  order::never_await_running();
   while (Task *rest = take()) {
     bool drops = false;
     while (Task *const task = rest) {

@@ -15,6 +15,7 @@
 #include "order/edge.hpp"
 #include "order/owned.hpp"
 #include "order/releases.hpp"
+#include "order/running.hpp"
 #include "order/trace.hpp"
 
 namespace cai::memory {
@@ -373,6 +374,7 @@ void end_life(cai_memory &memory) noexcept {
 void retry_ends(int most_refusals, bool waits, driver::Faults *failed) noexcept {
   if (managers::InManager::is_here() || driver::InHostFunction::is_here()) return;
   if (!refused.load(std::memory_order_relaxed)) return;
+  const order::Running running(order::Runs::end);
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;

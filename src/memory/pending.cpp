@@ -14,6 +14,7 @@
 #include "managers/manager.hpp"
 #include "memory/memory.hpp"
 #include "order/releases.hpp"
+#include "order/running.hpp"
 
 namespace cai::memory {
 namespace {
@@ -99,6 +100,16 @@ void end_deferring(cai_device device) {
   failed.raise();
 }
 
+void flush(cai_device device, driver::Faults &failed) noexcept {
+  device::end_left();
+  retry_ends(INT_MAX, true, &failed);
+  cai_error problem;  // memory in use is freed with its last use
+  if (guard(&problem, [] { order::drain(false); }) == CAI_ERR_CUDA) failed.note(problem);
+  if (guard(&problem, [&] { device::flush_pending(device, failed); }) != CAI_OK) {
+    failed.note(problem);
+  }
+}
+
 }  // namespace
 }  // namespace cai::memory
 
@@ -108,14 +119,10 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     device::require_slot(device);
     driver::Faults failed;
-    device::end_left();
-    memory::retry_ends(INT_MAX, true, &failed);
-    cai_error problem;  // memory in use is freed with its last use
-    if (guard(&problem, [] { order::drain(false); }) == CAI_ERR_CUDA) failed.note(problem);
-    try {
-      device::flush_pending(device, failed);
-    } catch (const Failure &failure) {
-      failed.note(failure.error());
+    memory::flush(device, failed);
+    if (order::await_running(order::Runs::end)) {  // which may have left more
+      memory::flush(device, failed);
+      static_cast<void>(order::await_running(order::Runs::end));
     }
     failed.raise();
   });

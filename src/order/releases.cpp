@@ -11,6 +11,7 @@
 #include "order/by_address.hpp"
 #include "order/edge.hpp"
 #include "order/producers.hpp"
+#include "order/running.hpp"
 #include "order/trace.hpp"
 #include "order/without_driver.hpp"
 
@@ -20,12 +21,10 @@ namespace {
 constexpr int asked_in_passing = 8;
 constexpr int looked_at_in_passing = 64;
 
-// Uses of owners whose end is deferred, the oldest first. The lock is held for the list alone.
-struct Waiting {
-  GlobalLock mutex;
+// Uses of owners, the oldest first.
+struct List {
   Uses *first = nullptr;
   Uses *last = nullptr;
-  std::atomic<int64_t> count{0};
 
   void push(Uses *uses) noexcept {
     uses->next = nullptr;
@@ -42,6 +41,15 @@ struct Waiting {
   }
 };
 
+// Those whose end is deferred. The lock is held for the lists alone.
+struct Waiting {
+  GlobalLock mutex;
+  List pending;
+  List due;                       // nothing is pending: any thread may end them
+  int64_t looked_at = 0;          // in neither list: a thread asks whether they are complete
+  std::atomic<int64_t> count{0};  // of all
+};
+
 // Never destroyed: arrays may end as late as the process does.
 Waiting &waiting() {
   return immortal<Waiting>();
@@ -50,19 +58,21 @@ Waiting &waiting() {
 // Removes from the list those uses that have work pending in the context, or none at all: at most
 // `asked` of them, after looking at no more than `looked`. The others looked at move to the end of
 // the list.
-Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
+Uses *take(driver::CUcontext context, int64_t asked, int64_t looked, Ending &ending) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
+  if (all.looked_at != 0) ending.miss();
   Uses *taken = nullptr;
   while (asked > 0 && looked > 0) {
-    Uses *const uses = all.pop();
+    Uses *const uses = all.pending.pop();
     if (!uses) break;
     if (uses->pending_in(context) || !uses->pending()) {
       uses->next = taken;
       taken = uses;
+      ++all.looked_at;
       --asked;
     } else {
-      all.push(uses);
+      all.pending.push(uses);
       --looked;
     }
   }
@@ -75,16 +85,34 @@ Uses *take_lost() noexcept {
   const std::lock_guard lock(all.mutex);
   Uses *taken = nullptr;
   for (int64_t left = all.count.load(std::memory_order_relaxed); left > 0; --left) {
-    Uses *const uses = all.pop();
+    Uses *const uses = all.pending.pop();
     if (!uses) break;
     if (!uses->is_lost_anywhere()) {
-      all.push(uses);
+      all.pending.push(uses);
       continue;
     }
     uses->next = taken;
     taken = uses;
+    ++all.looked_at;
   }
   return taken;
+}
+
+// Puts those back that were taken.
+void put_back(Uses *uses, List Waiting::*list) noexcept {
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  (all.*list).push(uses);
+  --all.looked_at;
+}
+
+// Removes one that is due; null: there is none.
+Uses *take_due() noexcept {
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  Uses *const uses = all.due.pop();
+  if (uses) all.count.fetch_sub(1, std::memory_order_relaxed);
+  return uses;
 }
 
 // Whether the memory was destroyed with its context. Then the streams of that context were, too,
@@ -130,22 +158,33 @@ bool is_any_captured(driver::Session &session, Uses &uses) noexcept {
   return uses.is_any_captured(session);
 }
 
-// Ends those taken that are complete; puts back those that are pending, or may not end now.
-void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
-            std::uint64_t context_id, Ask ask, Sight &sight, Ending &ending) noexcept {
-  Waiting &all = waiting();
-  while (taken) {
+Runs what_runs(Ask ask) noexcept {
+  return ask == Ask::and_wait ? Runs::wait : Runs::end;
+}
+
+// Makes those due that are complete, of those that take() returns.
+void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+            int64_t asked, int64_t looked, Ask ask, Sight &sight, Ending &ending) noexcept {
+  const Running running(what_runs(ask));  // meanwhile they are in no list
+  for (Uses *taken = take(context, asked, looked, ending); taken;) {
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, ask);
-    if (!uses->pending() && !is_any_captured(session, *uses) && !sight.captures()) {
-      all.count.fetch_sub(1, std::memory_order_relaxed);
-      ending.add(uses);
-    } else {
-      const std::lock_guard lock(all.mutex);
-      all.push(uses);
-    }
+    const bool is_due = !uses->pending() && !is_any_captured(session, *uses) && !sight.captures();
+    put_back(uses, is_due ? &Waiting::due : &Waiting::pending);
+    if (is_due) ending.add(1);
   }
+}
+
+// Adds all that are due, also those that other threads were about to end.
+void add_due(Sight &sight, Ending &ending) noexcept {
+  int64_t count = 0;
+  {
+    Waiting &all = waiting();
+    const std::lock_guard lock(all.mutex);
+    for (const Uses *uses = all.due.first; uses; uses = uses->next) ++count;
+  }
+  if (count != 0 && !sight.captures()) ending.add(count);
 }
 
 // Runs `body(context, id)` in each context that exists and can be queried.
@@ -170,6 +209,7 @@ void in_each(driver::Session &session, Body &&body) {
 
 // Those whose context is not known: the host waits in each context that can be queried.
 void await_lost(driver::Session &session) {
+  const Running running(Runs::wait);
   Uses *lost = take_lost();
   if (!lost) return;
   bool is_over = true;
@@ -182,8 +222,7 @@ void await_lost(driver::Session &session) {
   while (Uses *const uses = lost) {
     lost = uses->next;
     if (status == CAI_OK && is_over) uses->find_lost();
-    const std::lock_guard lock(waiting().mutex);
-    waiting().push(uses);
+    put_back(uses, &Waiting::pending);
   }
   if (status != CAI_OK) throw Failure(error);
 }
@@ -193,13 +232,14 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   if (ask == Ask::and_wait) await_lost(session);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
-    settle(session, take(context, count, count), context, id, ask, sight, ending);
+    settle(session, context, id, count, count, ask, sight, ending);
     if (count != 0 && ask == Ask::and_wait) {
       trace::edge({-1}, trace::host, {trace::Side::owner},
                   "made: the host has waited in a context (uses of arrays that have ended)");
     }
     destroy_condemned(session, context, id);
   });
+  add_due(sight, ending);
 }
 
 // Then nothing is pending, and neither in a forked child.
@@ -289,7 +329,7 @@ void put_off(Uses *uses) noexcept {
   uses->lose_marked();
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
-  all.push(uses);
+  all.pending.push(uses);
   all.count.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -384,22 +424,29 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
 
 // What would end here belongs to others. If this caller, or another thread, is capturing, to free
 // memory may ruin those captures.
-void Ending::run() {
-  if (!first_) return;
+bool Ending::run() {
+  if (most_ == 0) return false;
   driver::Session session;
   session.use_relaxed_mode();
-  run_all();
+  const bool any = run_all();
   session.finish();
+  return any;
 }
 
-void Ending::run_all() noexcept {
-  while (Uses *const uses = first_) {
-    first_ = uses->next;
+bool Ending::run_all() noexcept {
+  bool any = false;
+  for (; most_ > 0; --most_) {
+    const Running running(Runs::end);
+    Uses *const uses = take_due();
+    if (!uses) break;
+    any = true;
     cai_owner *const owner = uses->owner;
     void (*const end)(cai_owner *) = uses->end;
     delete uses;
     end(owner);
   }
+  most_ = 0;
+  return any;
 }
 
 Ending::~Ending() {
@@ -411,8 +458,8 @@ void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
   session.use_relaxed_mode();  // first, since it may fail: what was taken must then be ended
   Sight sight(session, stream);
-  Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
-  settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);
+  settle(session, stream.context, stream.context_id, asked_in_passing, looked_at_in_passing,
+         Ask::in_passing, sight, ending);
 }
 
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending) {
@@ -420,8 +467,7 @@ void look_at_all(driver::Session &session, const Stream &stream, Ending &ending)
   if (count == 0) return;
   session.use_relaxed_mode();
   Sight sight(session, stream);
-  settle(session, take(stream.context, count, count), stream.context, stream.context_id,
-         Ask::in_passing, sight, ending);
+  settle(session, stream.context, stream.context_id, count, count, Ask::in_passing, sight, ending);
 }
 
 std::unique_ptr<Uses> new_holder(cai_owner *owner) {
@@ -460,18 +506,29 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
   static_cast<void>(holder.release());
 }
 
+struct Ended {
+  bool any, missed;  // missed: another thread was looking at more
+};
+
+static Ended end_all(bool waits) {
+  if (waiting().count.load(std::memory_order_acquire) == 0 && !any_condemned()) return {};
+  Ending ending;
+  {
+    driver::Session session;
+    settle_all(session, waits ? Ask::and_wait : Ask::for_all, ending);
+    session.finish();
+  }
+  return {ending.run(), ending.has_missed()};
+}
+
 void drain(bool waits) {
+  // What another thread ends, or looks at, this one waits for.
+  const bool awaits = waits && may_await_running();
   // An end may release other arrays, whose end is then deferred.
-  for (bool ended = true; ended;) {
-    if (waiting().count.load(std::memory_order_acquire) == 0 && !any_condemned()) break;
-    Ending ending;
-    {
-      driver::Session session;
-      settle_all(session, waits ? Ask::and_wait : Ask::for_all, ending);
-      ended = !ending.empty();
-      session.finish();
-    }
-    ending.run();
+  for (bool again = true; again;) {
+    const auto [any, missed] = end_all(waits);
+    again = any || (awaits && missed);
+    if (awaits && (await_running(Runs::wait) || await_running(Runs::end))) again = true;
   }
 }
 
@@ -540,9 +597,9 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       }
       order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
         uses.prune(session, context, id, how);
-        const bool waits = how == order::Ask::and_wait && uses.is_lost_in(context);
-        uses.find_lost_in(context, id, waits && order::wait_for_context(session));
-        if (how == order::Ask::and_wait) {
+        const bool waits = how == order::Ask::and_wait;
+        uses.find_lost_in(session, context, id, waits);
+        if (waits) {
           order::trace::edge({-1}, order::trace::host, order::trace::owner(self),
                              "made: the host has waited in a context (uses are kept)");
         }

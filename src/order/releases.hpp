@@ -27,20 +27,22 @@ class Ending {
   Ending &operator=(const Ending &) = delete;
   ~Ending();
 
-  bool empty() const noexcept { return !first_; }
+  // Ends so many more. Which ones does not matter: what is due belongs to nobody here.
+  void add(int64_t count) noexcept { most_ += count; }
 
-  // Ends it now. A failure of the driver is thrown after all has ended.
-  void run();
+  // Another thread is looking at some.
+  void miss() noexcept { has_missed_ = true; }
+  bool has_missed() const noexcept { return has_missed_; }
 
-  void add(Uses *uses) noexcept {
-    uses->next = first_;
-    first_ = uses;
-  }
+  // Ends it now, and returns whether there was anything. A failure of the driver is thrown after
+  // all has ended.
+  bool run();
 
  private:
-  void run_all() noexcept;
+  bool run_all() noexcept;
 
-  Uses *first_ = nullptr;
+  int64_t most_ = 0;
+  bool has_missed_ = false;
 };
 
 // Checks, for a few deferred ends, whether their work in the stream's context is complete. The

@@ -3,6 +3,10 @@
 // destroyed right after, while another thread is about to wait for it.
 #pragma once
 
+#include <optional>
+
+#include "core/visitors.hpp"
+
 namespace cai::order {
 
 // Lasts from reading which streams were told to the last driver call with them. Meanwhile no
@@ -13,13 +17,12 @@ class Reading {
   Reading() = default;
   Reading(const Reading &) = delete;
   Reading &operator=(const Reading &) = delete;
-  ~Reading() { leave(); }
 
   void enter() noexcept;
   void leave() noexcept;
 
  private:
-  int phase_ = -1;  // -1: outside
+  std::optional<Visitors::Visit> visit_;
 };
 
 // Waits for those who are reading now, and may have read what has been removed since.

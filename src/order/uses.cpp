@@ -526,7 +526,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       found->marked = true;
     } else {
       found->stream = it.stream;
-      found->lost = true;
+      lose(*found);
     }
   }
 }
@@ -550,13 +550,16 @@ void Uses::lose(const Stream &stream) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.stream = stream;
-  it.lost = true;
+  lose(it);
 }
 
 void Uses::forget() noexcept {
   const std::lock_guard lock(lock_);
   slots_.clear();
-  for (Own &it : own_) it.marked = it.adopted = it.lost = false;
+  for (Own &it : own_) {
+    it.marked = it.adopted = false;
+    it.lost = 0;
+  }
   marked_handle_.store(0, std::memory_order_relaxed);
   sum_up();
 }
@@ -575,7 +578,7 @@ void Uses::identify_marked(driver::Session &session) noexcept {
 void Uses::lose_marked() noexcept {
   const std::lock_guard lock(lock_);
   for (Own &it : own_) {
-    it.lost = it.lost || it.marked;
+    if (it.marked) lose(it);
     it.marked = false;
   }
 }
@@ -585,30 +588,32 @@ bool Uses::is_lost_anywhere() const noexcept {
                      [](const Own &it) { return it.lost && !it.stream.context; });
 }
 
-bool Uses::is_lost_in(driver::CUcontext context) {
-  const std::lock_guard lock(lock_);
-  return std::any_of(own_.begin(), own_.end(),
-                     [&](const Own &it) { return it.lost && it.stream.context == context; });
-}
-
 void Uses::find_lost() noexcept {
   const std::lock_guard lock(lock_);
-  find_lost([](const Stream &stream) { return !stream.context; });
+  find_lost([](const Own &it) { return !it.stream.context; });
 }
 
-void Uses::find_lost_in(driver::CUcontext context, std::uint64_t context_id, bool is_over) {
+void Uses::find_lost_in(driver::Session &session, driver::CUcontext context,
+                        std::uint64_t context_id, bool waits) {
+  const auto is_there = [&](const Own &it) { return it.lost && it.stream.context == context; };
+  std::uint64_t over = 0;  // what is lost while the host waits comes later
+  {
+    const std::lock_guard lock(lock_);
+    if (waits && std::any_of(own_.begin(), own_.end(), is_there)) over = losses_;
+  }
+  if (over != 0 && !wait_for_context(session)) over = 0;
   const std::lock_guard lock(lock_);
-  find_lost([&](const Stream &stream) {
-    const bool has_gone = stream.context_id && stream.context_id != context_id;
-    return stream.context == context && (is_over || has_gone);
+  find_lost([&](const Own &it) {
+    const std::uint64_t id = it.stream.context_id;
+    return is_there(it) && (it.lost <= over || (id && id != context_id));
   });
 }
 
 template <class IsOver>
 void Uses::find_lost(const IsOver &is_over) noexcept {
   for (auto it = own_.begin(); it != own_.end();) {
-    const bool is_found = it->lost && is_over(it->stream);
-    if (is_found) it->lost = false;
+    const bool is_found = it->lost && is_over(*it);
+    if (is_found) it->lost = 0;
     // The stream may have been destroyed. Then it must not be queried, unless the memory is freed
     // there.
     const bool is_in_use = it->freed_on || it->is_told() || it->has_mark();
@@ -655,8 +660,7 @@ bool Uses::pending_in(driver::CUcontext context) const noexcept {
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
-  const bool waits = ask == Ask::and_wait && is_lost_in(context);
-  find_lost_in(context, context_id, waits && wait_for_context(session));
+  find_lost_in(session, context, context_id, ask == Ask::and_wait);
   // Only this thread changes the list now, but threads with other imports read it.
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     const Event &event = slot->last().event;

@@ -223,9 +223,10 @@ class Uses {
   // Whether work was lost in an unknown context. find_lost(): the host has waited in all contexts.
   bool is_lost_anywhere() const noexcept;
   void find_lost() noexcept;
-  // The same for one context, which may have been destroyed: then its id differs.
-  bool is_lost_in(driver::CUcontext context);
-  void find_lost_in(driver::CUcontext context, std::uint64_t context_id, bool is_over);
+  // The same for one context, which may have been destroyed: then its id differs. `waits`: the host
+  // waits in it, which is the current one, if work was lost there.
+  void find_lost_in(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+                    bool waits);
   bool pending() const noexcept;
   // Whether a stream that the memory is freed on is being captured: then the graph would free it.
   bool is_any_captured(driver::Session &session) noexcept;
@@ -274,7 +275,7 @@ class Uses {
     int views = 0;             // that tell it to consumers without the owner
     bool outlives = false;     // some of the memory that was told: it is not freed there
     bool freed_on = false;
-    bool lost = false;  // work is pending there that no event covers
+    std::uint64_t lost = 0;  // by lose(): work is pending there that no event covers
 
     bool is_told() const noexcept { return told || by_exporter || views > 0; }
     bool has_mark() const noexcept { return marked || being_kept > 0; }
@@ -293,7 +294,8 @@ class Uses {
   void sum_up() noexcept;  // called after each change
   void sum_up_told() noexcept;
 
-  // Work lost on streams for which `is_over` returns true is complete.
+  void lose(Own &it) noexcept { it.lost = ++losses_; }
+  // Work lost where `is_over` returns true is complete.
   template <class IsOver>
   void find_lost(const IsOver &is_over) noexcept;
 
@@ -308,6 +310,7 @@ class Uses {
   std::vector<Slot> slots_;
   std::vector<Own> own_;
   std::uint64_t tells_ = 0;
+  std::uint64_t losses_ = 0;
   std::vector<Captured> captured_;
   std::optional<std::uint64_t> first_;  // set once later arrays have come with another stream
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two threads call functions for the same memory at once, in random programs; each works on an
 // array of its own half of it. A call succeeds, or fails as after the free, and work comes before
-// the free: there is no race, nothing is lost, and nothing else fails.
+// the free: there is no race, nothing is lost, and nothing else fails. When a thread has flushed,
+// the frees that both had put off before are over; when it has drained, the ends.
 //
 // usage: meetings random COUNT SEED
 #include <algorithm>
@@ -71,6 +72,53 @@ class ShortStream {
   wide::Handle handle_ = nullptr;
 };
 
+// A free, or an end of an array, that is put off.
+struct PutOff {
+  std::atomic<bool> is_put_off{false}, is_over{false};
+  bool asks = false;  // while it runs, as a manager may
+
+  void run() {
+    for (int i = 0; i < 20; ++i) std::this_thread::yield();  // the other thread comes meanwhile
+    if (asks) {
+      MUST(cai_pending_flush(gpu, nullptr));
+      MUST(cai_drain(1, nullptr, nullptr));
+    }
+    is_over = true;
+  }
+};
+
+// Those of one kind in a program.
+class AllPutOff {
+ public:
+  PutOff &make(bool asks) {
+    PutOff &made = all_[count_++];
+    made.asks = asks;
+    return made;
+  }
+  // Those that `call`, if it succeeds, must not leave.
+  template <class Call>
+  cai_status expect_over_after(const char *name, Call &&call) {
+    std::vector<PutOff *> before;
+    for (PutOff &each : all_) {
+      if (each.is_put_off) before.push_back(&each);
+    }
+    const cai_status status = call();
+    const auto is_over = [](const PutOff *each) { return each->is_over.load(); };
+    if (status == CAI_OK && !std::all_of(before.begin(), before.end(), is_over)) {
+      blame(std::string(name) + " returned while another thread was running what was put off");
+    }
+    return status;
+  }
+  void begin_anew() {
+    for (PutOff &each : all_) each.is_put_off = each.is_over = false;
+    count_ = 0;
+  }
+
+ private:
+  PutOff all_[10];  // as many as a program has steps
+  std::atomic<std::size_t> count_{0};
+};
+
 // What the threads share. The streams and events outlive the programs.
 struct Shared {
   cai_stream *const streams[3] = {new_stream(gpu), new_stream(gpu), new_stream(gpu)};
@@ -81,6 +129,7 @@ struct Shared {
   bool is_of_host = false;    // the host may work on it
   bool is_of_cpu = false;     // its device is the CPU
   bool is_worked_on = false;  // by the threads, on GPU streams, without libcai
+  AllPutOff frees, ends;
   wide::Handle context = [] {
     wide::Handle primary = nullptr;
     MUST(wide::cu().cuDevicePrimaryCtxRetain(&primary, 0));
@@ -306,8 +355,44 @@ class Party {
     std::int32_t busy = 0;
     return cai_event_query(draw(2) ? shared_.event : shared_.event_of_cpu, &busy, error);
   }
-  cai_status drain(cai_error *error) { return cai_drain(0, nullptr, error); }
-  cai_status flush(cai_error *error) { return cai_pending_flush(gpu, error); }
+  cai_status look(cai_error *error) { return cai_drain(0, nullptr, error); }
+  cai_status drain(cai_error *error) {
+    return shared_.ends.expect_over_after("cai_drain()",
+                                          [&] { return cai_drain(1, nullptr, error); });
+  }
+  cai_status flush(cai_error *error) {
+    return shared_.frees.expect_over_after("cai_pending_flush()",
+                                           [&] { return cai_pending_flush(gpu, error); });
+  }
+  cai_status put_off_free(cai_error *error) {
+    const auto free = [](void *what, cai_error *) {
+      static_cast<PutOff *>(what)->run();
+      return cai_status{CAI_OK};
+    };
+    PutOff &made = shared_.frees.make(draw(4) == 0);
+    const cai_status status = cai_pending_add(gpu, 8, free, &made, error);
+    made.is_put_off = status == CAI_OK;
+    return status;
+  }
+  // The end of an array that is in use on a stream.
+  cai_status put_off_end(cai_error *error) {
+    if (!other_is_of_gpu_) return CAI_OK;
+    PutOff &made = shared_.ends.make(draw(4) == 0);
+    cai_array *array = nullptr;
+    const auto end = [](void *what) { static_cast<PutOff *>(what)->run(); };
+    cai_array borrowed = *other_;
+    borrowed.owner = nullptr;
+    MUST(cai_array_own(&borrowed, end, &made, &array, nullptr));
+    const std::uint64_t stream = cai_stream_value(any_stream());
+    cai_use use{};
+    MUST(cai_use_begin(&use, const_cast<const cai_array **>(&array), 1, stream, nullptr, nullptr));
+    const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(stream));
+    MUST(wide::cu().cuMemsetD8Async(other_->data, 7, half, handle));
+    MUST(cai_use_end(&use, nullptr));
+    const cai_status status = cai_array_release_on(array, stream, error);
+    made.is_put_off = status == CAI_OK;
+    return status;
+  }
 
   Shared &shared_;
   std::mt19937 any_;
@@ -346,8 +431,11 @@ const Party::Action Party::actions[] = {
     {"record_event", &Party::record_event},
     {"wait_event", &Party::wait_event},
     {"query_event", &Party::query_event},
+    {"look", &Party::look},
     {"drain", &Party::drain},
     {"flush", &Party::flush},
+    {"put_off_free", &Party::put_off_free},
+    {"put_off_end", &Party::put_off_end},
 };
 const unsigned Party::number_of = std::size(Party::actions);
 
@@ -375,6 +463,8 @@ std::string play(std::uint64_t seed) {
   MUST(cai_memory_describe(shared.memory, &info, nullptr));
   shared.address = info.data;
   shared.ready = 0;
+  shared.frees.begin_anew();
+  shared.ends.begin_anew();
   std::string told;
   {
     Party first(shared, static_cast<unsigned>(any()), 0),

@@ -195,6 +195,17 @@ TEST(HostForks, WhileFreesAreDeferred) {
   });
 }
 
+TEST(HostForks, WhileFreesRun) {
+  fork_often([](int, cai_manager *) {
+    const auto free = [](void *, cai_error *) {
+      std::this_thread::yield();
+      return cai_status{CAI_OK};
+    };
+    EXPECT_EQ(cai_pending_add(cpu, 1, free, nullptr, nullptr), CAI_OK);
+    EXPECT_EQ(cai_pending_flush(cpu, nullptr), CAI_OK);
+  });
+}
+
 TEST(HostForks, WhileFunctionsAreAddedForResets) {
   fork_often([](int thread, cai_manager *) {
     static char contexts[2];

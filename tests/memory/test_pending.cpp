@@ -2,7 +2,9 @@
 // What is pending, by Numba's rules; its test_deallocations, in terms of any free. TEST_DEVICE says
 // of which device: the same on both.
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "managers.hpp"
@@ -235,6 +237,70 @@ TEST_F(Pending, OfManyThreads) {
   for (std::thread &thread : threads) thread.join();
   flush(tested());
   EXPECT_EQ(runs, 8000);
+}
+
+// A free that runs `body` and says how far it is.
+struct Running {
+  std::function<void()> body;
+  std::atomic<bool> runs{false}, is_over{false};
+
+  static cai_status free(void *context, cai_error *) {
+    Running &me = *static_cast<Running *>(context);
+    me.runs = true;
+    me.body();
+    me.is_over = true;
+    return CAI_OK;
+  }
+  void add() { ASSERT_EQ(cai_pending_add(tested(), 1, free, this, nullptr), CAI_OK); }
+  // On a thread that flushes; returns once the free runs.
+  std::thread begin() {
+    add();
+    std::thread other([] { flush(tested()); });
+    await(runs);
+    return other;
+  }
+  static void await(const std::atomic<bool> &what) {
+    while (!what) std::this_thread::yield();
+  }
+};
+
+TEST_F(Pending, AFlushWaitsForTheFreesOfOtherThreads) {
+  Running slow{[] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }};
+  std::thread other = slow.begin();
+  flush(tested());
+  EXPECT_TRUE(slow.is_over);
+  other.join();
+}
+
+TEST_F(Pending, NoFlushWithinAFreeWaitsForOtherFrees) {
+  std::atomic<int> both{0};
+  const auto meet = [&] {
+    ++both;
+    while (both != 2) std::this_thread::yield();
+    flush(tested());
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  };
+  Running one{meet}, two{meet};
+  std::thread other = one.begin();
+  two.add();
+  flush(tested());
+  other.join();
+  EXPECT_TRUE(one.is_over && two.is_over);
+}
+
+// The free may wait for that work.
+TEST_F(Pending, NoFlushByWorkOfACpuStreamWaitsForFrees) {
+  const OwnStream stream = make_stream(cpu);
+  Running waiting{[&] { EXPECT_EQ(cai_stream_synchronize(stream, nullptr), CAI_OK); }};
+  const auto work = [](void *runs, cai_error *) {
+    Running::await(*static_cast<std::atomic<bool> *>(runs));
+    flush(tested());
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    return cai_status{CAI_OK};
+  };
+  ASSERT_EQ(cai_stream_enqueue(stream, work, nullptr, &waiting.runs, nullptr), CAI_OK);
+  waiting.begin().join();
+  EXPECT_TRUE(waiting.is_over);
 }
 
 TEST_F(Pending, IsFlushedForWantOfMemoryUnlessDeferred) {

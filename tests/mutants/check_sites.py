@@ -42,7 +42,7 @@ WIDE = [hunt.wide(40000, 1), hunt.wide(150000, 2), hunt.wide(600000, 6)]
 # Code that serves all callers alike: the callers make no other site of it.
 ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
-    "settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);",
+    "settle(session, stream.context, stream.context_id, asked_in_passing, looked_at_in_passing,",
     "uses->keep_marked(session, 0);",
     "return in_order ? give_back_in_order(memory, error)",
 ]
@@ -121,7 +121,7 @@ SELDOM = [
 ]
 # Places that no explorer reaches, by their code.
 UNREACHED = {
-    "settle(session, take(stream.context, count, count)": "nobody asks libcai's own streams",
+    "settle(session, stream.context, stream.context_id, count, count": "nobody asks libcai's own streams",
     "order(session, stream, origin, Edge::within": "no second failure after a fork",
 }
 

@@ -115,6 +115,26 @@ TEST_F(Releases, AreWaitedForByDrain) {
   opener.join();
 }
 
+TEST_F(Releases, OnAnotherThreadAreWaitedForByDrain) {
+  std::atomic<bool> runs{false}, is_over{false};
+  Owned array(memory(), CAI_STREAM_NONE, 0, [&] {
+    runs = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    is_over = true;
+  });
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+  array.release();
+  std::thread other([&] {
+    const With with(context0);
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  });
+  while (!runs) std::this_thread::yield();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(is_over);
+  other.join();
+}
+
 // A context that was reset has taken the uses with it. Its events are not to be touched.
 TEST_F(Releases, AfterAReset) {
   Handle primary = nullptr;

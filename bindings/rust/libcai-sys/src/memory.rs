@@ -2541,7 +2541,9 @@ functions! {
     /// Runs all pending frees of a device; none while [`cai_pending_defer()`] is open. It also retries to
     /// free memory of any device whose free failed because of a capture, out of memory or the driver, as
     /// [`cai_memory_alloc()`] does; it waits for the work that uses that memory, as [`cai_memory_alloc()`] does
-    /// not. Frees that another thread is running at that moment are not waited for.
+    /// not. It waits for the frees that other threads are running at that moment, unless it is called
+    /// within a free or an end itself, in a function on a GPU stream, or by work of a CPU stream. So the
+    /// caller must hold no lock that a free needs.
     ///
     /// # Returns
     ///
@@ -2556,7 +2558,8 @@ functions! {
     /// Begins or ends a period in which only a reset runs pending frees, even if memory is short.
     /// Periods nest, and may overlap. If the device's manager has defer_cleanup, libcai calls it, too;
     /// it calls it for an end once the manager has had more beginnings than are open, since an end does
-    /// not name its beginning. Any thread may end a period; an end frees nothing by itself.
+    /// not name its beginning. Any thread may end a period; an end frees nothing by itself. Frees that
+    /// another thread is running as a period begins go on.
     ///
     /// # Arguments
     ///

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/running.hpp"
+
+#include <cstddef>
+
+#include "core/immortal.hpp"
+#include "driver/host_function.hpp"
+
+namespace cai::order {
+namespace {
+
+struct Runners {
+  Visitors of[2];
+
+  static Visitors &of_those(Runs what) noexcept {
+    return immortal<Runners>().of[static_cast<std::size_t>(what)];
+  }
+};
+
+constinit thread_local int running_here = 0;
+
+}  // namespace
+
+Running::Running(Runs what) noexcept : visit_(Runners::of_those(what)) {
+  ++running_here;
+}
+
+Running::~Running() {
+  --running_here;
+}
+
+bool may_await_running() noexcept {
+  return running_here == 0 && !driver::InHostFunction::is_here();
+}
+
+bool await_running(Runs what) noexcept {
+  return may_await_running() && Runners::of_those(what).wait();
+}
+
+void never_await_running() noexcept {
+  ++running_here;
+}
+
+}  // namespace cai::order

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ends and frees that are running now, on whatever thread. They call functions of clients, which
+// may take long.
+#pragma once
+
+#include "core/visitors.hpp"
+
+namespace cai::order {
+
+enum class Runs : bool {
+  end,   // an end or a free, or a look at whether it can
+  wait,  // a wait for work of the GPU, for an end
+};
+
+// What runs on this thread, of what is put off. It is made before that is taken from the list which
+// others look at.
+class Running {
+ public:
+  explicit Running(Runs what) noexcept;
+  Running(const Running &) = delete;
+  Running &operator=(const Running &) = delete;
+  ~Running();
+
+ private:
+  Visitors::Visit visit_;
+};
+
+// Whether this thread may wait for those: not if it runs one itself.
+bool may_await_running() noexcept;
+
+// Waits until all of that kind which other threads run now is over, and returns whether there was
+// any. Returns at once if this thread may not wait.
+bool await_running(Runs what) noexcept;
+
+// On the thread of a CPU stream, whose work an end may wait for.
+void never_await_running() noexcept;
+
+}  // namespace cai::order
