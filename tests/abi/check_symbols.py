@@ -120,8 +120,8 @@ def main():
     typed = re.findall(r"^FUNCTION\([^,]+, (\w+),", Path(table).read_text(), re.MULTILINE)
 
     tap.check(symbols, "the library exports something")
-    strangers = [name for name in symbols if not name.startswith("cai_")]
-    tap.check(not strangers, "every export begins with cai_", *listed(strangers))
+    others = [name for name in symbols if not name.startswith("cai_")]
+    tap.check(not others, "every export begins with cai_", *listed(others))
     data = [name for name in symbols if kinds[name] != "T"]
     tap.check(not data, "every export is a function, and strong", *listed(data))
     tap.check(not patterns, "the map lists names, and only `*` is local", *listed(patterns))

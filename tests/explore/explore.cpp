@@ -57,7 +57,7 @@ constexpr const char *kKindNames[] = {"",
                                       "libcai records more, or fewer, events",
                                       "libcai waits more, or less, often",
                                       "the memory is not freed once",
-                                      "an end is put off for ever"};
+                                      "an end is put off forever"};
 
 struct Difference {
   Kind kind = Kind::none;

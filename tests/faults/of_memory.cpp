@@ -620,7 +620,7 @@ std::vector<Scenario> memory_scenarios() {
          trial.tell(out == a.memory.get(), offset);
          cai_memory_release(out);
        }},
-      {"cai_memory_of", "somebody else's",
+      {"cai_memory_of", "of another owner",
        [](Trial &trial) {
          const Arrays a;
          cai_array borrowed = *a.of_memory.get();
@@ -680,7 +680,7 @@ std::vector<Scenario> memory_scenarios() {
                     out);
          trial.tell(out == describe(a.pinned).host);
        }},
-      {"cai_array_host", "pinned, and somebody else's",
+      {"cai_array_host", "pinned, of another owner",
        [](Trial &trial) {
          const Arrays a;
          cai_array borrowed = *a.of_pinned.get();

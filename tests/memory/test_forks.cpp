@@ -300,7 +300,8 @@ TEST_F(GpuForks, WhileMemoryIsAllocatedAndUsed) {
       });
 }
 
-// Whoever was looking at the uses of the array is not there. The producer's code runs all the same.
+// The thread that was looking at the uses of the array is not there. The producer's code runs all
+// the same.
 TEST_F(GpuForks, WhileAnArrayIsUsed) {
   const OwnStream streams[] = {make_stream(gpu0), make_stream(gpu0)};
   const With with(primary[0]);

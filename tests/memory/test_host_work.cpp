@@ -573,11 +573,11 @@ TEST(HostWork, EndsFreedMemoryWhileTheHostWaits) {
 TEST(HostWork, OnArraysOfStrangersIsDone) {
   HostBytes target;
   const Owned owned = target.make();
-  cai_owner stranger = *owned->owner;
-  stranger.struct_size = 24;
-  stranger.retain = stranger.release = [](cai_owner *) {};
+  cai_owner foreign = *owned->owner;
+  foreign.struct_size = 24;
+  foreign.retain = foreign.release = [](cai_owner *) {};
   cai_array x = *owned;
-  for (cai_owner *const owner : {&stranger, static_cast<cai_owner *>(nullptr)}) {
+  for (cai_owner *const owner : {&foreign, static_cast<cai_owner *>(nullptr)}) {
     x.owner = owner;
     const Slow slow;
     ASSERT_OK(cai_array_fill(&x, owner ? &seven : &eight, slow, error));

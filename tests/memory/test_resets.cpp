@@ -394,7 +394,7 @@ TEST_F(ResetsOfContexts, WaitUntilWorkOfTheHostHasReleasedWhatItUsed) {
   EXPECT_TRUE(is_over);
 }
 
-// Whoever has pinned it.
+// That another library has pinned.
 TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnMemoryOfOthers) {
   const auto pin = driver_function<int (*)(void **, std::size_t, unsigned)>("cuMemHostAlloc");
   for (const std::int32_t type : {CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CPU}) {
@@ -548,7 +548,7 @@ TEST_F(ResetsOfContexts, LeaveTheOtherGpuAlone) {
   EXPECT_EQ(ended, 1);
 }
 
-// Uses that are complete keep memory pinned until somebody asks.
+// Uses that are complete keep memory pinned until a call asks.
 TEST_F(ResetsOfContexts, AndPinsAreAskedBeforeTheNextPin) {
   alignas(4096) static unsigned char bytes[4096];
   const OwnStream stream = make_stream(gpu0);
@@ -564,7 +564,7 @@ TEST_F(ResetsOfContexts, AndPinsAreAskedBeforeTheNextPin) {
   ASSERT_OK(cai_drain(1, nullptr, error));
   const With with(primary[0]);
   const auto pin = driver_function<int (*)(void *, std::size_t, unsigned)>("cuMemHostRegister_v2");
-  MUST(pin(bytes, sizeof bytes, 0));  // by somebody else
+  MUST(pin(bytes, sizeof bytes, 0));  // by another library
   EXPECT_EQ(cai_memory_pin(gpu0, bytes, sizeof bytes, CAI_KIND_PINNED, 0, nullptr, nullptr, &twice,
                            nullptr),
             CAI_ERR_CUDA);

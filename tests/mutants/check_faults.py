@@ -64,7 +64,7 @@ def read_faults(file):
 # Faults that the explorers' programs cannot show, or that are not of order: the test that does.
 ELSEWHERE = {
     # No capture forbids what their parties' releases call.
-    "3: release code runs in the mode of whoever captures": "tests/order/test_capture.cpp",
+    "3: release code runs in the mode of the thread that captures": "tests/order/test_capture.cpp",
     "7: a program that is not position-independent": "tests/order/not_pie.c",
     "11: Python gives arrays to graphs": "tests/python/test_graphs.py",
     "13: an access for each array": "tests/order/test_open_use.cpp",

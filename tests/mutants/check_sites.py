@@ -121,7 +121,7 @@ SELDOM = [
 ]
 # Places that no explorer reaches, by their code.
 UNREACHED = {
-    "settle(session, stream.context, stream.context_id, count, count": "nobody asks libcai's own streams",
+    "settle(session, stream.context, stream.context_id, count,": "nobody asks libcai's own streams",
     "order(session, stream, origin, Edge::within": "no second failure after a fork",
 }
 

@@ -446,7 +446,7 @@ TEST_F(OpenUse, OfNoneOnTheOthersOwnStream) {
   EXPECT_FALSE(none.ended());
 }
 
-// Nobody says when the work there ends, so whoever asks what is pending does not end the order.
+// No end of the work there is known, so a call that asks what is pending does not end the order.
 TEST_F(OpenUse, OfTheirStreamThatTheOwnerAsksAbout) {
   const std::uint64_t own = value(stream());
   Owned array(memory(), CAI_STREAM_STREAM, own);

@@ -72,7 +72,7 @@ def compiled(built, tmp_path):
 
 @pytest.mark.parametrize(("source", "status"), [("first.cpp", 1), ("adding.cpp", 0)])
 def test_tutorial(compiled, tmp_path, source, status):
-    """The first version fails for a missing wait, in each direction; the mended one passes."""
+    """The first version fails for a missing wait, in each direction; the fixed one passes."""
     project = DOCS / "learn/adding"
     compiled(project / source, "adding")
     shutil.copy(project / "test_adding.py", tmp_path)

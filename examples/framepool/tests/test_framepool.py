@@ -70,7 +70,7 @@ def test_a_frame_is_written_again_after_who_reads_it(pool, simcuda):
 
 @simulated
 def test_a_frame_stays_out_while_work_is_pending_that_the_pool_does_not_wait_for(pool):
-    """libcai lets go of it once that work is complete."""
+    """libcai releases it once that work is complete."""
     mine, gate = libcai.Stream("gpu:0"), threading.Event()
     frame = pool.next()
     with libcai.use(frame, stream=mine, access="read", order="begin"):

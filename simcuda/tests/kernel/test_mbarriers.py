@@ -146,7 +146,7 @@ class Program:
             [self.arrive, self.arrive, self.hold, self.transfer, self.copies, self.look, self.look]
         )
         step(which, model)
-        if model.phase != phase:  # somebody has to see each phase's end
+        if model.phase != phase:  # a wait has to see each phase's end
             self.look_by_parity(which, model, phase)
 
     def count(self, model):

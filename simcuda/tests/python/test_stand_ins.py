@@ -224,7 +224,7 @@ assert (sim.findings(), sim.races()) == (0, 0)
 
 
 def test_a_call_that_keeps_the_gil_is_said_to_wait(tmp_path):
-    """As an extension's would that does not release it: it waits for ever, but not in silence."""
+    """As an extension's would that does not release it: it waits forever, but not in silence."""
     program = tmp_path / "program.py"
     program.write_text(
         CLIENT

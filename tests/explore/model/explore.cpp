@@ -262,7 +262,7 @@ int random(long count, Rules rules) {
 }
 
 // Names each kind of fault by the rules of today that fix it when they are added.
-int mended(Edition before, int depth) {
+int fixed(Edition before, int depth) {
   const Rules had = rules_of(before);
   const Rules added = rules_of(kNow) & ~had;
   std::vector<Rules> known;
@@ -270,7 +270,7 @@ int mended(Edition before, int depth) {
   long programs = 0;
   for (int length = 1; length <= depth; ++length) {
     Exploration *here = nullptr;
-    const auto mends = [&](const Program &program, const Run &run) {
+    const auto fixes = [&](const Program &program, const Run &run) {
       const bool in_release = is_release(run, run.second);
       const auto cures = [&](Rules cure) { return !races(program, had | cure, in_release); };
       for (std::size_t k = 0; k < known.size(); ++k) {
@@ -286,7 +286,7 @@ int mended(Edition before, int depth) {
       }
       known.push_back(cure);
       seen.push_back(1);
-      std::printf("# %ld programs until one that is mended by", programs + here->counts.programs);
+      std::printf("# %ld programs until one that is fixed by", programs + here->counts.programs);
       for (int i = 0; i < kRuleCount; ++i) {
         if (cure >> i & 1) std::printf(" %s", kRules[i].name.data());
       }
@@ -294,14 +294,14 @@ int mended(Edition before, int depth) {
       print(program, run);
       return true;
     };
-    Exploration exploration(had, mends);
+    Exploration exploration(had, fixes);
     here = &exploration;
     exploration.explore(length);
     programs += exploration.counts.programs;
     print(exploration.counts);
   }
   for (std::size_t k = 0; k < known.size(); ++k) {
-    std::printf("# %ld race that are mended by", seen[k]);
+    std::printf("# %ld race that are fixed by", seen[k]);
     for (int i = 0; i < kRuleCount; ++i) {
       if (known[k] >> i & 1) std::printf(" %s", kRules[i].name.data());
     }
@@ -352,7 +352,7 @@ int main(int argc, char **argv) {
   if (depth < 1 || depth > kMaxSteps) return 2;
   if (what == "now") return now(depth);
   if (what == "without") return without(depth);
-  if (what == "was") return mended(kWas, depth);
-  if (what == "decided") return mended(kDecided, depth);
+  if (what == "was") return fixed(kWas, depth);
+  if (what == "decided") return fixed(kDecided, depth);
   return 2;
 }

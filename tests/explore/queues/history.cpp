@@ -134,7 +134,7 @@ class Judge {
     };
     if (std::any_of(places.begin(), places.end(), is_told)) return;
     if (each.block && is_recorded(places, *each.block, each.call.end)) return;
-    blame("somebody else is told of the failure of work", *works_[each.work]);
+    blame("another thread is told of the failure of work", *works_[each.work]);
   }
 
   // In the order in which it was done.
