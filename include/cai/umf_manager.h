@@ -28,12 +28,12 @@ typedef struct cai_umf_manager_params {
   uint32_t kind; /**< CAI_KIND_*: the kind of the provider's memory, and the only kind that the
                       manager allocates; 0: DEFAULT */
   umf_memory_provider_handle_t provider; /**< the caller's; must outlive the manager and its
-                                              pending frees. The manager's end runs these, and
-                                              waits for those that other threads are running; it
-                                              runs none while libcai sees a capture or
-                                              cai_pending_defer() is open, and waits for none within
-                                              a free. Then cai_pending_flush() must succeed before
-                                              the provider is destroyed */
+                                              pending frees. The manager's end runs these, but
+                                              none while libcai sees a capture or
+                                              cai_pending_defer() is open, and it does not wait for
+                                              those that other threads are running. So call
+                                              cai_pending_flush() after it, and destroy the provider
+                                              once that has succeeded with nothing deferred */
 } cai_umf_manager_params;
 
 typedef struct cai_umf_manager {

@@ -10,6 +10,7 @@
 #include "adaptors/calls.hpp"
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
+#include "order/running.hpp"
 
 namespace cai::adaptors {
 namespace {
@@ -157,6 +158,7 @@ void record(std::uint64_t address, std::uint64_t stream) {
 }
 
 void trim() noexcept {
+  const order::MustNotAwait must_not_await;  // PyTorch may hold the GIL
   for (std::size_t ordinal = 0; ordinal < used.size(); ++ordinal) {
     if (!used[ordinal].load(std::memory_order_relaxed)) continue;
     reporting([&] {

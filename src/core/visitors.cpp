@@ -23,7 +23,7 @@ Visitors::Visit::~Visit() {
   if (process_ != forks()) return;
   const std::lock_guard lock(place_.lock_);
   if (--place_.count(phase_) != 0) return;
-  place_.departures_.fetch_add(1, std::memory_order_relaxed);
+  place_.departures_.fetch_add(1);
   place_.departures_.notify_all();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads that are inside of something. Another thread can wait for those that are inside now, and
-// does not wait for those that come later.
+// not without end for those that come later.
 #pragma once
 
 #include <atomic>

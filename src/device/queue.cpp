@@ -192,7 +192,7 @@ Task *Queue::note(const cai_error &error, Task *rest) noexcept {
 
 void Queue::work() noexcept {
   here = this;
-  order::never_await_running();
+  const order::MustNotAwait must_not_await;  // an end may wait for the work
   while (Task *rest = take()) {
     bool drops = false;
     while (Task *const task = rest) {

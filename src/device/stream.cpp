@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/sizes.hpp"
+#include "order/running.hpp"
 
 namespace cai::device {
 namespace {
@@ -39,6 +40,8 @@ void release_quietly(cai_stream *stream) noexcept {
 }
 
 void end_left() noexcept {
+  if (!left.load(std::memory_order_relaxed)) return;
+  const order::Running running(order::Runs::end);
   cai_stream *stream = left.exchange(nullptr, std::memory_order_acq_rel);
   while (stream) {
     cai_stream *const next = stream->next;

@@ -14,6 +14,7 @@
 #include "device/primary.hpp"
 #include "memory/memory.hpp"
 #include "memory/usage.hpp"
+#include "order/running.hpp"
 
 namespace cai::memory {
 
@@ -302,6 +303,7 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
     // It may be pinned still, because of uses that are complete by now.
     if (failure.error().native != driver::error_host_memory_already_registered) throw;
     if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
+    static_cast<void>(order::await_running(order::Runs::end));  // which may unpin it now
     pin_it();
   }
   memory.manager = std::move(source.manager);

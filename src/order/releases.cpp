@@ -45,9 +45,11 @@ struct List {
 struct Waiting {
   GlobalLock mutex;
   List pending;
-  List due;                       // nothing is pending: any thread may end them
-  int64_t looked_at = 0;          // in neither list: a thread asks whether they are complete
-  std::atomic<int64_t> count{0};  // of all
+  List due;  // nothing is pending: any thread may end them
+  int64_t due_count = 0;
+  int64_t looked_at = 0;              // in neither list: a thread asks whether they are complete
+  std::atomic<int64_t> count{0};      // of all
+  std::atomic<uint64_t> put_offs{0};  // so far
 };
 
 // Never destroyed: arrays may end as late as the process does.
@@ -80,9 +82,10 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked, Ending &end
 }
 
 // Removes those whose context is not known.
-Uses *take_lost() noexcept {
+Uses *take_lost(Ending &ending) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
+  if (all.looked_at != 0) ending.miss();
   Uses *taken = nullptr;
   for (int64_t left = all.count.load(std::memory_order_relaxed); left > 0; --left) {
     Uses *const uses = all.pending.pop();
@@ -103,6 +106,7 @@ void put_back(Uses *uses, List Waiting::*list) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
   (all.*list).push(uses);
+  if (list == &Waiting::due) ++all.due_count;
   --all.looked_at;
 }
 
@@ -111,8 +115,21 @@ Uses *take_due() noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
   Uses *const uses = all.due.pop();
-  if (uses) all.count.fetch_sub(1, std::memory_order_relaxed);
+  if (uses) --all.due_count, all.count.fetch_sub(1, std::memory_order_relaxed);
   return uses;
+}
+
+int64_t due_count() noexcept {
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  return all.due_count;
+}
+
+// Of those whose end is deferred. Within an end, those that are due are as good as over: a call
+// there does not end them.
+int64_t count_left() noexcept {
+  const int64_t count = waiting().count.load(std::memory_order_relaxed);
+  return may_await_running() ? count : count - due_count();
 }
 
 // Whether the memory was destroyed with its context. Then the streams of that context were, too,
@@ -176,14 +193,11 @@ void settle(driver::Session &session, driver::CUcontext context, std::uint64_t c
   }
 }
 
-// Adds all that are due, also those that other threads were about to end.
+// Adds all that are due, also those that other threads were about to end. Not within an end: each
+// would end the next one inside of it.
 void add_due(Sight &sight, Ending &ending) noexcept {
-  int64_t count = 0;
-  {
-    Waiting &all = waiting();
-    const std::lock_guard lock(all.mutex);
-    for (const Uses *uses = all.due.first; uses; uses = uses->next) ++count;
-  }
+  if (!may_await_running()) return;
+  const int64_t count = due_count();
   if (count != 0 && !sight.captures()) ending.add(count);
 }
 
@@ -208,9 +222,9 @@ void in_each(driver::Session &session, Body &&body) {
 }
 
 // Those whose context is not known: the host waits in each context that can be queried.
-void await_lost(driver::Session &session) {
+void await_lost(driver::Session &session, Ending &ending) {
   const Running running(Runs::wait);
-  Uses *lost = take_lost();
+  Uses *lost = take_lost(ending);
   if (!lost) return;
   bool is_over = true;
   cai_error error;
@@ -229,7 +243,7 @@ void await_lost(driver::Session &session) {
 
 void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   Sight sight(session);
-  if (ask == Ask::and_wait) await_lost(session);
+  if (ask == Ask::and_wait) await_lost(session, ending);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
     settle(session, context, id, count, count, ask, sight, ending);
@@ -331,6 +345,7 @@ void put_off(Uses *uses) noexcept {
   const std::lock_guard lock(all.mutex);
   all.pending.push(uses);
   all.count.fetch_add(1, std::memory_order_relaxed);
+  all.put_offs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void end_in_later_call(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
@@ -428,17 +443,22 @@ bool Ending::run() {
   if (most_ == 0) return false;
   driver::Session session;
   session.use_relaxed_mode();
-  const bool any = run_all();
+  const bool any = run_all(&session);
   session.finish();
   return any;
 }
 
-bool Ending::run_all() noexcept {
+bool Ending::run_all(driver::Session *session) noexcept {
   bool any = false;
   for (; most_ > 0; --most_) {
     const Running running(Runs::end);
     Uses *const uses = take_due();
     if (!uses) break;
+    // Another thread has found that it may end, but could not ask about this one's stream 2.
+    if (session && uses->is_freed_on_this_thread() && is_any_captured(*session, *uses)) {
+      put_off(uses);
+      continue;
+    }
     any = true;
     cai_owner *const owner = uses->owner;
     void (*const end)(cai_owner *) = uses->end;
@@ -451,12 +471,12 @@ bool Ending::run_all() noexcept {
 
 Ending::~Ending() {
   static_cast<void>(guard(nullptr, [&] { run(); }));
-  run_all();  // if the driver refuses
+  run_all(nullptr);  // if the driver refuses
 }
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
-  session.use_relaxed_mode();  // first, since it may fail: what was taken must then be ended
+  session.use_relaxed_mode();  // first, since it may fail
   Sight sight(session, stream);
   settle(session, stream.context, stream.context_id, asked_in_passing, looked_at_in_passing,
          Ask::in_passing, sight, ending);
@@ -525,10 +545,14 @@ void drain(bool waits) {
   // What another thread ends, or looks at, this one waits for.
   const bool awaits = waits && may_await_running();
   // An end may release other arrays, whose end is then deferred.
+  const auto &put_offs = waiting().put_offs;
   for (bool again = true; again;) {
+    const uint64_t before = put_offs.load(std::memory_order_relaxed);
     const auto [any, missed] = end_all(waits);
     again = any || (awaits && missed);
-    if (awaits && (await_running(Runs::wait) || await_running(Runs::end))) again = true;
+    if (!awaits) continue;
+    const bool waited = await_running(Runs::wait), ended = await_running(Runs::end);
+    if ((waited || ended) && put_offs.load(std::memory_order_relaxed) != before) again = true;
   }
 }
 
@@ -542,7 +566,7 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
     if (const auto free_again = order::above.free_again.load(std::memory_order_acquire))
       free_again();
     order::drain(wait);
-    if (left) *left = order::waiting().count.load(std::memory_order_relaxed);
+    if (left) *left = order::count_left();
   });
 }
 

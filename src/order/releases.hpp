@@ -39,7 +39,7 @@ class Ending {
   bool run();
 
  private:
-  bool run_all() noexcept;
+  bool run_all(driver::Session *session) noexcept;
 
   int64_t most_ = 0;
   bool has_missed_ = false;

@@ -17,28 +17,26 @@ struct Runners {
   }
 };
 
-constinit thread_local int running_here = 0;
+constinit thread_local int must_not = 0;
 
 }  // namespace
 
-Running::Running(Runs what) noexcept : visit_(Runners::of_those(what)) {
-  ++running_here;
+MustNotAwait::MustNotAwait() noexcept {
+  ++must_not;
 }
 
-Running::~Running() {
-  --running_here;
+MustNotAwait::~MustNotAwait() {
+  --must_not;
 }
+
+Running::Running(Runs what) noexcept : visit_(Runners::of_those(what)) {}
 
 bool may_await_running() noexcept {
-  return running_here == 0 && !driver::InHostFunction::is_here();
+  return must_not == 0 && !driver::InHostFunction::is_here();
 }
 
 bool await_running(Runs what) noexcept {
   return may_await_running() && Runners::of_those(what).wait();
-}
-
-void never_await_running() noexcept {
-  ++running_here;
 }
 
 }  // namespace cai::order

@@ -7,6 +7,16 @@
 
 namespace cai::order {
 
+// While one exists, this thread must not wait for what other threads run: it may hold what that
+// needs.
+class MustNotAwait {
+ public:
+  MustNotAwait() noexcept;
+  MustNotAwait(const MustNotAwait &) = delete;
+  MustNotAwait &operator=(const MustNotAwait &) = delete;
+  ~MustNotAwait();
+};
+
 enum class Runs : bool {
   end,   // an end or a free, or a look at whether it can
   wait,  // a wait for work of the GPU, for an end
@@ -19,20 +29,17 @@ class Running {
   explicit Running(Runs what) noexcept;
   Running(const Running &) = delete;
   Running &operator=(const Running &) = delete;
-  ~Running();
 
  private:
+  MustNotAwait here_;
   Visitors::Visit visit_;
 };
 
-// Whether this thread may wait for those: not if it runs one itself.
+// Not within a MustNotAwait, or a function on a GPU stream.
 bool may_await_running() noexcept;
 
 // Waits until all of that kind which other threads run now is over, and returns whether there was
 // any. Returns at once if this thread may not wait.
 bool await_running(Runs what) noexcept;
-
-// On the thread of a CPU stream, whose work an end may wait for.
-void never_await_running() noexcept;
 
 }  // namespace cai::order

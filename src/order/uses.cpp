@@ -94,6 +94,7 @@ void Uses::hand_over(Uses &to) noexcept {
   const std::lock_guard lock(lock_);
   to.slots_.swap(slots_);
   to.own_.swap(own_);
+  std::swap(to.losses_, losses_);
   for (Own &it : to.own_) {  // what threads are about to keep will not be found there
     it.marked = it.has_mark();
     it.being_kept = 0;
@@ -643,6 +644,12 @@ bool Uses::is_any_captured(driver::Session &session) noexcept {
     if (!it.freed_on || (it.thread && it.thread != this_thread())) return false;
     Stream stream = it.stream;
     return is_captured(session, stream);
+  });
+}
+
+bool Uses::is_freed_on_this_thread() const noexcept {
+  return std::any_of(own_.begin(), own_.end(), [](const Own &it) {
+    return it.freed_on && it.thread && it.thread == this_thread();
   });
 }
 

@@ -230,6 +230,8 @@ class Uses {
   bool pending() const noexcept;
   // Whether a stream that the memory is freed on is being captured: then the graph would free it.
   bool is_any_captured(driver::Session &session) noexcept;
+  // Whether that may be this thread's stream 2.
+  bool is_freed_on_this_thread() const noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
   // As prune(), where no other thread has these uses.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,

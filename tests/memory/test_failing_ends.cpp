@@ -106,6 +106,17 @@ class FailingEnds : public Memories {
     MUST(gpu().cuStreamEndCapture(handle(cai_stream_value(on)), &graph));
     MUST(gpu().cuGraphDestroy(graph));
   }
+  // A view on the stream, which a dict names to a consumer.
+  static cai_array *told_on(cai_stream *on, const cai_array *array) {
+    cai_array *view = nullptr;
+    MUST(cai_array_publish(array, nullptr, 0, cai_stream_value(on), &view, nullptr));
+    std::uint64_t storage[64];
+    cai_interface dict{};
+    dict.struct_size = sizeof dict;
+    MUST(cai_interface_write(view, 3, storage, sizeof storage, &dict, nullptr));
+    EXPECT_EQ(static_cast<std::uint64_t>(dict.stream.integer), cai_stream_value(on));
+    return view;
+  }
   std::size_t told(const char *what) const {
     return static_cast<std::size_t>(
         std::count_if(failures.messages.begin(), failures.messages.end(),
@@ -562,14 +573,9 @@ TEST_F(FailingEnds, AfterAReset) {
 TEST_F(FailingEnds, UnderAViewThatWasPublished) {
   OwnMemory memory = pinned(stream);
   OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
-  cai_array *view = nullptr;
-  ASSERT_OK(cai_array_publish(array, nullptr, 0, cai_stream_value(other), &view, error));
-  std::uint64_t storage[64];
-  cai_interface dict{};
-  dict.struct_size = sizeof dict;
-  ASSERT_OK(cai_interface_write(view, 3, storage, sizeof storage, &dict, error));
+  cai_array *const view = told_on(other, array);
   {
-    const Gate gate(dict.stream.integer);
+    const Gate gate(cai_stream_value(other));
     ASSERT_OK(cai_memory_free(memory, error));
     EXPECT_EQ(pinning.frees, 0);
   }
@@ -581,6 +587,26 @@ TEST_F(FailingEnds, UnderAViewThatWasPublished) {
   ASSERT_OK(cai_drain(1, nullptr, error));
   EXPECT_EQ(pinning.frees, 1);
   EXPECT_TRUE(failures.messages.empty());
+}
+
+// And no event can be recorded of that stream, so that the host waits for its context.
+TEST_F(FailingEnds, UnderAViewThatWasPublishedWithoutAnEvent) {
+  OwnMemory memory = pinned(stream);
+  OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
+  cai_array *const view = told_on(other, array);
+  {
+    const With with(primary[0]);
+    const Gate gate(cai_stream_value(other));
+    MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+    ASSERT_OK(cai_memory_free(memory, error));
+    EXPECT_EQ(pinning.frees, 0);
+  }
+  const With with(primary[0]);
+  std::int64_t left = -1;
+  ASSERT_OK(cai_drain(1, &left, error));
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(pinning.frees, 1);
+  cai_array_release(view);
 }
 
 // Memory is short once, and there is nothing pending to be freed for it; or something is.

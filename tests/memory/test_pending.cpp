@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "managers.hpp"
@@ -286,6 +287,38 @@ TEST_F(Pending, NoFlushWithinAFreeWaitsForOtherFrees) {
   flush(tested());
   other.join();
   EXPECT_TRUE(one.is_over && two.is_over);
+}
+
+// A manager may hold a lock that its frees need.
+TEST_F(Pending, NoFlushByAManagerWaitsForFrees) {
+  struct Locking : Recorder {
+    static const char *name() {
+      static const cai_manager_table made = [] {
+        cai_manager_table table = Recorder::table();
+        table.name = "locking";
+        table.memalloc = [](void *self, auto... rest) {
+          flush(tested());
+          return Recorder::table().memalloc(self, rest...);
+        };
+        return table;
+      }();
+      static const cai_status registered = cai_manager_register(made.name, &made, nullptr);
+      EXPECT_EQ(registered, CAI_OK);
+      return made.name;
+    }
+  };
+  Recorder recorder;
+  const Manager manager = make(Locking::name(), tested(), &recorder);
+  std::mutex mutex;
+  Running locking{[&] { const std::lock_guard lock(mutex); }};
+  std::thread other;
+  {
+    const std::lock_guard lock(mutex);
+    other = locking.begin();
+    free_block(manager, allocate(manager, 8));
+  }
+  other.join();
+  EXPECT_TRUE(locking.is_over);
 }
 
 // The free may wait for that work.

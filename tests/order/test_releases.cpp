@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -363,6 +365,26 @@ TEST_F(Releases, OfWhatAnEndLetsGo) {
   EXPECT_EQ(left(1), 0);
   EXPECT_TRUE(outer.ended());
   EXPECT_TRUE(inner.ended());
+}
+
+// However many ends drain, they do not run inside of each other.
+TEST_F(Releases, OfManyThatDrain) {
+  constexpr int many = 100;
+  int depth = 0, deepest = 0;
+  const std::uint64_t consumer = value(stream());
+  std::vector<std::unique_ptr<Owned>> arrays;
+  for (int i = 0; i < many; ++i) {
+    arrays.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_NONE, 0, [&] {
+      deepest = std::max(deepest, ++depth);
+      for (const std::int32_t wait : {0, 1}) EXPECT_EQ(left(wait), 0);
+      --depth;
+    }));
+    EXPECT_EQ(end_use({*arrays.back()}, consumer), CAI_OK);
+  }
+  for (const auto &array : arrays) array->release();
+  EXPECT_EQ(left(1), 0);
+  for (const auto &array : arrays) EXPECT_TRUE(array->ended());
+  EXPECT_EQ(deepest, 1);
 }
 
 // A look in passing that fails has lost nothing.

@@ -317,6 +317,18 @@ constexpr Theme kThemes[] = {
      "make 0 ? ? ? stream/None - | make 1 ? ? ? ? - | begin 0 ? 0 - - ? both - | end 0 event"
      " | capture 0 | release 0 | end_capture 0 | begin 0 ? 1 | end 0 event"},
     {1, false, "make 0 ? N1 ? stream - | capture 0 N1/N2 | release_on 0 N1/N2 | end_capture 0"},
+    // Memory is freed in a capture, and once more after it.
+    {1, false,
+     "make 0 ? N1/B1 memory stream - | begin 0 N1/N2/B1/B2 0 - - ? both - | end 0 event"
+     " | capture 0 N1/B1 | let_memory_go 0 | release 0 | end_capture 0 | flush/drain/make"},
+    {1, false,
+     "make 0 ? N1/B1 memory stream - | begin 0 N1/N2/B1 0 - - ? both - | end 0 event"
+     " | set_stream 0 N2/B2 | capture 0 N2/B2 | let_memory_go 0 | release 0 | end_capture 0"
+     " | flush/drain/make"},
+    {1, false,
+     "make 0 ? N1/B1 memory stream - | publish 0 N2/B2 1 | begin/dict 0 | end 0 event"
+     " | capture 0 N1/B1 | let_memory_go 0 | release 0 | release 1 | end_capture 0"
+     " | flush/drain/make"},
     // A foreign array is memory of libcai's for a while, and a capture begins on its stream.
     {1, true,
      "make 0 ? ? ? stream/None - | hold_memory 0 0 | capture 0 | join 0 | end 0 | end_capture/begin"},

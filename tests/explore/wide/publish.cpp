@@ -50,6 +50,7 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   view->of_event = as_event;
   view->of_event_of_guest = as_event && is_of_guest(target);
   block.copied = true;
+  if (as_event && target == block.said) block.is_used_on_said = false;
   block.pending = block.pending_outside = 0;
   // Users outside of the capture wait for the array's stream, too, so it lives as long.
   const bool is_anew = array.is_view && array.said != block.said;

@@ -103,7 +103,9 @@ void replace_stream(World &world, const Step &step) {
   }
   for (int b = 0; b < kBlocks; ++b) {
     const Block &block = world.blocks[b];
-    const bool names = block.freed_on == stream || ((block.pending | world.told(b)) >> stream & 1);
+    const bool names = block.freed_on == stream ||
+                       (block.said == stream && block.is_used_on_said) ||
+                       ((block.pending | world.told(b)) >> stream & 1);
     if (block.alive && names) return;
   }
   world.say("stream %s is destroyed, and another one made", kStreamNames[stream]);

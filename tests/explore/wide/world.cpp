@@ -236,10 +236,12 @@ void World::queue(int block, int stream, bool writes, bool is_of_mask) {
 
 void World::touch(int number, int stream, bool writes, bool with_mask) {
   const Array &array = arrays[number];
+  Block &block = blocks[array.block];
+  if (array.said == stream && block.said == stream) block.is_used_on_said = true;
   if (array.part == kMask) return touch_mask(number, stream, writes);
   queue(array.block, stream, writes);
   make_stale(array.block, array.tensor);
-  if (with_mask && array.part == kWhole && blocks[array.block].is_masked)
+  if (with_mask && array.part == kWhole && block.is_masked)
     queue(array.block, stream, writes, true);
   note_captured(number, stream);
 }

@@ -49,6 +49,7 @@ struct Block {
   bool is_abandoned = false, is_parked = false;
   bool is_parked_in_guest = false;  // until that has been called in the guest
   unsigned told = 0;                // streams that same_stream() named
+  bool is_used_on_said = false;     // since an event of that stream was published
   unsigned pending = 0;             // streams with work of the producer's that no array says
   unsigned pending_outside = 0;     // those of them whose work is in no graph
   std::vector<Handle> own_work;     // events after the producer's work, which only it knows of

@@ -2067,9 +2067,10 @@ functions! {
     ///
     /// - `wait`: not 0: the host waits for the uses to complete, also for those that the code which
     ///   it runs adds: while that always adds another one, the call does not return. It also
-    ///   waits for the ends that other threads are running at that moment, unless it is
-    ///   called within an end or a free itself, in a function on a GPU stream, or by work of
-    ///   a CPU stream. So hold no lock that an end needs; release the GIL first
+    ///   waits for the deferred ends that other threads are running at that moment, unless it
+    ///   is called within one, within a pending free or a manager's function (cai/memory.h),
+    ///   in a function on a GPU stream, or by work of a CPU stream. So no end may wait for
+    ///   the caller, or need a lock that the caller holds: release the GIL first
     /// - `left`: may be NULL; receives the number of arrays whose end is still deferred, plus the
     ///   abandoned uses that are pending. References that CPU streams hold do not count: wait
     ///   for those streams by their own functions. Nor do ends that another thread is running

@@ -2049,7 +2049,7 @@ functions! {
     /// for the device first: release it where the host may wait. The last release does not ask whether
     /// uses are complete. If there are any, a later call unpins the memory: [`cai_drain()`],
     /// [`cai_pending_flush()`], another [`cai_memory_pin()`] of it, or a wait for the stream. So without
-    /// `release`, call [`cai_drain()`] before you free the host memory.
+    /// `release`, call [`cai_drain()`] with `wait` before you free the host memory.
     ///
     /// # Arguments
     ///
@@ -2541,9 +2541,10 @@ functions! {
     /// Runs all pending frees of a device; none while [`cai_pending_defer()`] is open. It also retries to
     /// free memory of any device whose free failed because of a capture, out of memory or the driver, as
     /// [`cai_memory_alloc()`] does; it waits for the work that uses that memory, as [`cai_memory_alloc()`] does
-    /// not. It waits for the frees that other threads are running at that moment, unless it is called
-    /// within a free or an end itself, in a function on a GPU stream, or by work of a CPU stream. So the
-    /// caller must hold no lock that a free needs.
+    /// not. It waits for the pending frees of any device that other threads are running at that moment,
+    /// unless it is called within one, within an end that was deferred or a manager's function, in a
+    /// function on a GPU stream, or by work of a CPU stream. So no free may wait for the caller, or need
+    /// a lock that the caller holds.
     ///
     /// # Returns
     ///
