@@ -729,8 +729,9 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the
  *              abandoned uses that are pending. References that CPU streams hold do not count: wait
  *              for those streams by their own functions. Nor do ends that another thread is running
- *              at that moment, nor references that living graphs hold: they are released when the
- *              graph is destroyed, or some time after, by a thread of the driver
+ *              at that moment, or, where the call does not wait for those, has found possible; nor
+ *              references that living graphs hold: they are released when the graph is destroyed,
+ *              or some time after, by a thread of the driver
  * @return #CAI_OK, also without a driver if nothing was deferred; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;
  *         #CAI_ERR_MEMORY. Since 0.1. */
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);

@@ -471,7 +471,8 @@ cai_status cai_manager_outstanding(const cai_manager *manager,
  * memory, CUDA arrays, and wrapped or opened memory are not freed in stream order: they are freed
  * once the work queued on their stream by then and the recorded uses are complete; a later call of
  * libcai or cai_drain() finds that. The same holds for memory that a failing driver does not put in
- * order; if no event could be recorded, the memory stays until cai_drain() with `wait`.
+ * order. If no event could be recorded, or another thread releases a published view of the memory
+ * at that moment, the memory stays until cai_drain() with `wait`.
  *
  * Stream 2 belongs to a thread. If another thread releases memory whose free stream is 2, libcai
  * frees it in the order of the device's legacy stream, which comes after the streams 2 of all
@@ -878,9 +879,9 @@ cai_status cai_memory_usage(cai_device device, cai_usage *out, cai_error *error)
 
 /** Adds a pending free, for managers. `free` runs once, later or before the call returns, on any
  * thread, with the GPU's primary context current and no lock held. It may run after the manager's
- * `destroy`, unless that calls cai_pending_flush(). A reset of the device runs it at the latest. If
- * it is added while #CAI_RESET_CONTEXT destroys the context, `free` does not run: the addresses may
- * belong to other memory by then.
+ * `destroy`, unless that calls cai_pending_flush(); even then another thread may be running it. A
+ * reset of the device runs it at the latest. If it is added while #CAI_RESET_CONTEXT destroys the
+ * context, `free` does not run: the addresses may belong to other memory by then.
  *
  * @param bytes    bytes that `free` frees; may be 0
  * @param free     the function; returns a status, and writes the error on failure

@@ -10,7 +10,7 @@
 #include "adaptors/calls.hpp"
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
-#include "order/running.hpp"
+#include "core/must_not_await.hpp"
 
 namespace cai::adaptors {
 namespace {
@@ -158,7 +158,7 @@ void record(std::uint64_t address, std::uint64_t stream) {
 }
 
 void trim() noexcept {
-  const order::MustNotAwait must_not_await;  // PyTorch may hold the GIL
+  const MustNotAwait must_not_await;  // PyTorch may hold the GIL
   for (std::size_t ordinal = 0; ordinal < used.size(); ++ordinal) {
     if (!used[ordinal].load(std::memory_order_relaxed)) continue;
     reporting([&] {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/must_not_await.hpp"
 #include "core/report.hpp"
-#include "order/running.hpp"
 
 namespace cai::device {
 namespace {
@@ -192,7 +192,7 @@ Task *Queue::note(const cai_error &error, Task *rest) noexcept {
 
 void Queue::work() noexcept {
   here = this;
-  const order::MustNotAwait must_not_await;  // an end may wait for the work
+  const MustNotAwait must_not_await;  // an end may wait for the work
   while (Task *rest = take()) {
     bool drops = false;
     while (Task *const task = rest) {

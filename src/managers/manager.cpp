@@ -144,6 +144,7 @@ void cai_manager::release() noexcept {
 }
 
 void cai_manager::end() noexcept {
+  const MustNotAwait must_not_await;
   bool ended = false;
   const auto destroy = [&] {
     ended = true;

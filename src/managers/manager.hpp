@@ -9,9 +9,9 @@
 
 #include "cai/memory.h"
 #include "core/error.hpp"
+#include "core/must_not_await.hpp"
 #include "device/device.hpp"
 #include "managers/tables.hpp"
-#include "order/running.hpp"
 
 namespace cai::managers {
 
@@ -32,7 +32,7 @@ class InManager {
   const void *const manager_;
   const std::string_view function_;
   const InManager *const outer_;
-  const order::MustNotAwait must_not_await_;  // the manager may hold a lock that its frees need
+  const MustNotAwait must_not_await_;  // the manager may hold a lock that its frees need
   constinit static thread_local const InManager *innermost;
 };
 

@@ -302,8 +302,11 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   } catch (const Failure &failure) {
     // It may be pinned still, because of uses that are complete by now.
     if (failure.error().native != driver::error_host_memory_already_registered) throw;
-    if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
-    static_cast<void>(order::await_running(order::Runs::end));  // which may unpin it now
+    // Twice: another thread that has looked at it meanwhile may leave it to this one.
+    for (int i = 0; i < 2; ++i) {
+      if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
+      static_cast<void>(order::await_running(order::Runs::end));
+    }
     pin_it();
   }
   memory.manager = std::move(source.manager);

@@ -100,11 +100,15 @@ void end_deferring(cai_device device) {
   failed.raise();
 }
 
-void flush(cai_device device, driver::Faults &failed) noexcept {
+void run_ends(driver::Faults &failed) noexcept {
   device::end_left();
   retry_ends(INT_MAX, true, &failed);
   cai_error problem;  // memory in use is freed with its last use
   if (guard(&problem, [] { order::drain(false); }) == CAI_ERR_CUDA) failed.note(problem);
+}
+
+void run_frees(cai_device device, driver::Faults &failed) noexcept {
+  cai_error problem;
   if (guard(&problem, [&] { device::flush_pending(device, failed); }) != CAI_OK) {
     failed.note(problem);
   }
@@ -119,11 +123,12 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     device::require_slot(device);
     driver::Faults failed;
-    memory::flush(device, failed);
-    if (order::await_running(order::Runs::end)) {  // which may have left more
-      memory::flush(device, failed);
-      static_cast<void>(order::await_running(order::Runs::end));
-    }
+    memory::run_ends(failed);
+    memory::run_frees(device, failed);
+    // What other threads run may leave more, or put a free back.
+    if (order::await_running(order::Runs::end)) memory::run_ends(failed);
+    memory::run_frees(device, failed);
+    static_cast<void>(order::await_running(order::Runs::end));
     failed.raise();
   });
 }

@@ -45,11 +45,11 @@ struct List {
 struct Waiting {
   GlobalLock mutex;
   List pending;
-  List due;  // nothing is pending: any thread may end them
+  Uses *due = nullptr;  // nothing is pending: any thread may end them
   int64_t due_count = 0;
   int64_t looked_at = 0;              // in neither list: a thread asks whether they are complete
   std::atomic<int64_t> count{0};      // of all
-  std::atomic<uint64_t> put_offs{0};  // so far
+  std::atomic<uint64_t> put_offs{0};  // by ends and frees that run, so far
 };
 
 // Never destroyed: arrays may end as late as the process does.
@@ -101,21 +101,25 @@ Uses *take_lost(Ending &ending) noexcept {
   return taken;
 }
 
-// Puts those back that were taken.
-void put_back(Uses *uses, List Waiting::*list) noexcept {
+// Puts one back that was taken.
+void put_back(Uses *uses) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
-  (all.*list).push(uses);
-  if (list == &Waiting::due) ++all.due_count;
+  all.pending.push(uses);
   --all.looked_at;
 }
 
-// Removes one that is due; null: there is none.
-Uses *take_due() noexcept {
+// Removes one that is due, which this Ending has found; null: any. Returns null if there is none.
+Uses *take_due(const Ending *by) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
-  Uses *const uses = all.due.pop();
-  if (uses) --all.due_count, all.count.fetch_sub(1, std::memory_order_relaxed);
+  Uses **place = &all.due;
+  while (*place && by && (*place)->found_by != by) place = &(*place)->next;
+  Uses *const uses = *place;
+  if (!uses) return nullptr;
+  *place = uses->next;
+  --all.due_count;
+  all.count.fetch_sub(1, std::memory_order_relaxed);
   return uses;
 }
 
@@ -125,11 +129,13 @@ int64_t due_count() noexcept {
   return all.due_count;
 }
 
-// Of those whose end is deferred. Within an end, those that are due are as good as over: a call
-// there does not end them.
+// Of those whose end is deferred; where nothing of others is ended, not those that they have found
+// complete.
 int64_t count_left() noexcept {
-  const int64_t count = waiting().count.load(std::memory_order_relaxed);
-  return may_await_running() ? count : count - due_count();
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  const int64_t count = all.count.load(std::memory_order_relaxed);
+  return may_await_running() ? count : count - all.due_count;
 }
 
 // Whether the memory was destroyed with its context. Then the streams of that context were, too,
@@ -188,17 +194,16 @@ void settle(driver::Session &session, driver::CUcontext context, std::uint64_t c
     taken = uses->next;
     uses->settle(session, context, context_id, ask);
     const bool is_due = !uses->pending() && !is_any_captured(session, *uses) && !sight.captures();
-    put_back(uses, is_due ? &Waiting::due : &Waiting::pending);
-    if (is_due) ending.add(1);
+    is_due ? ending.add(uses) : put_back(uses);
   }
 }
 
-// Adds all that are due, also those that other threads were about to end. Not within an end: each
-// would end the next one inside of it.
+// Adds those that others have found complete. Not within an end: each would run the next one inside
+// of it.
 void add_due(Sight &sight, Ending &ending) noexcept {
   if (!may_await_running()) return;
   const int64_t count = due_count();
-  if (count != 0 && !sight.captures()) ending.add(count);
+  if (count != 0 && !sight.captures()) ending.add_of_others(count);
 }
 
 // Runs `body(context, id)` in each context that exists and can be queried.
@@ -236,7 +241,7 @@ void await_lost(driver::Session &session, Ending &ending) {
   while (Uses *const uses = lost) {
     lost = uses->next;
     if (status == CAI_OK && is_over) uses->find_lost();
-    put_back(uses, &Waiting::pending);
+    put_back(uses);
   }
   if (status != CAI_OK) throw Failure(error);
 }
@@ -345,7 +350,7 @@ void put_off(Uses *uses) noexcept {
   const std::lock_guard lock(all.mutex);
   all.pending.push(uses);
   all.count.fetch_add(1, std::memory_order_relaxed);
-  all.put_offs.fetch_add(1, std::memory_order_relaxed);
+  if (!may_await_running()) all.put_offs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void end_in_later_call(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
@@ -439,8 +444,18 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
 
 // What would end here belongs to others. If this caller, or another thread, is capturing, to free
 // memory may ruin those captures.
+void Ending::add(Uses *uses) noexcept {
+  has_own_ = true;
+  uses->found_by = this;
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  uses->next = std::exchange(all.due, uses);
+  ++all.due_count;
+  --all.looked_at;
+}
+
 bool Ending::run() {
-  if (most_ == 0) return false;
+  if (!has_own_ && others_ == 0) return false;
   driver::Session session;
   session.use_relaxed_mode();
   const bool any = run_all(&session);
@@ -450,23 +465,28 @@ bool Ending::run() {
 
 bool Ending::run_all(driver::Session *session) noexcept {
   bool any = false;
-  for (; most_ > 0; --most_) {
-    const Running running(Runs::end);
-    Uses *const uses = take_due();
-    if (!uses) break;
-    // Another thread has found that it may end, but could not ask about this one's stream 2.
-    if (session && uses->is_freed_on_this_thread() && is_any_captured(*session, *uses)) {
-      put_off(uses);
-      continue;
-    }
-    any = true;
-    cai_owner *const owner = uses->owner;
-    void (*const end)(cai_owner *) = uses->end;
-    delete uses;
-    end(owner);
+  if (std::exchange(has_own_, false)) {
+    while (run_one(session, this)) any = true;
   }
-  most_ = 0;
+  for (; others_ > 0 && run_one(session, nullptr); --others_) any = true;
+  others_ = 0;
   return any;
+}
+
+bool Ending::run_one(driver::Session *session, const Ending *found_by) noexcept {
+  const Running running(Runs::end);
+  Uses *const uses = take_due(found_by);
+  if (!uses) return false;
+  // Who has found that it may end could not ask about this thread's stream 2.
+  if (session && uses->is_freed_on_this_thread() && is_any_captured(*session, *uses)) {
+    put_off(uses);
+    return true;
+  }
+  cai_owner *const owner = uses->owner;
+  void (*const end)(cai_owner *) = uses->end;
+  delete uses;
+  end(owner);
+  return true;
 }
 
 Ending::~Ending() {
@@ -551,8 +571,8 @@ void drain(bool waits) {
     const auto [any, missed] = end_all(waits);
     again = any || (awaits && missed);
     if (!awaits) continue;
-    const bool waited = await_running(Runs::wait), ended = await_running(Runs::end);
-    if ((waited || ended) && put_offs.load(std::memory_order_relaxed) != before) again = true;
+    for (const Runs what : {Runs::wait, Runs::end}) static_cast<void>(await_running(what));
+    if (put_offs.load(std::memory_order_relaxed) != before) again = true;
   }
 }
 

@@ -27,8 +27,10 @@ class Ending {
   Ending &operator=(const Ending &) = delete;
   ~Ending();
 
-  // Ends so many more. Which ones does not matter: what is due belongs to nobody here.
-  void add(int64_t count) noexcept { most_ += count; }
+  // Puts it where any Ending that may end all finds it; this one ends it at the latest.
+  void add(Uses *uses) noexcept;
+  // Ends that many of others, too.
+  void add_of_others(int64_t count) noexcept { others_ += count; }
 
   // Another thread is looking at some.
   void miss() noexcept { has_missed_ = true; }
@@ -40,8 +42,10 @@ class Ending {
 
  private:
   bool run_all(driver::Session *session) noexcept;
+  bool run_one(driver::Session *session, const Ending *found_by) noexcept;
 
-  int64_t most_ = 0;
+  bool has_own_ = false;
+  int64_t others_ = 0;
   bool has_missed_ = false;
 };
 

@@ -17,22 +17,12 @@ struct Runners {
   }
 };
 
-constinit thread_local int must_not = 0;
-
 }  // namespace
-
-MustNotAwait::MustNotAwait() noexcept {
-  ++must_not;
-}
-
-MustNotAwait::~MustNotAwait() {
-  --must_not;
-}
 
 Running::Running(Runs what) noexcept : visit_(Runners::of_those(what)) {}
 
 bool may_await_running() noexcept {
-  return must_not == 0 && !driver::InHostFunction::is_here();
+  return !MustNotAwait::is_here() && !driver::InHostFunction::is_here();
 }
 
 bool await_running(Runs what) noexcept {

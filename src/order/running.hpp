@@ -3,23 +3,14 @@
 // may take long.
 #pragma once
 
+#include "core/must_not_await.hpp"
 #include "core/visitors.hpp"
 
 namespace cai::order {
 
-// While one exists, this thread must not wait for what other threads run: it may hold what that
-// needs.
-class MustNotAwait {
- public:
-  MustNotAwait() noexcept;
-  MustNotAwait(const MustNotAwait &) = delete;
-  MustNotAwait &operator=(const MustNotAwait &) = delete;
-  ~MustNotAwait();
-};
-
 enum class Runs : bool {
-  end,   // an end or a free, or a look at whether it can
-  wait,  // a wait for work of the GPU, for an end
+  end,   // an end or a free, or a look at whether it can run
+  wait,  // a wait of cai_drain() for the GPU's work, for ends
 };
 
 // What runs on this thread, of what is put off. It is made before that is taken from the list which

@@ -241,6 +241,7 @@ class Uses {
   cai_owner *owner = nullptr;
   void (*end)(cai_owner *owner) = nullptr;
   Uses *next = nullptr;
+  const void *found_by = nullptr;  // the Ending that has found it complete
 
  private:
   struct Kept {

@@ -367,19 +367,25 @@ TEST_F(Releases, OfWhatAnEndLetsGo) {
   EXPECT_TRUE(inner.ended());
 }
 
-// However many ends drain, they do not run inside of each other.
+// However many ends drain, they do not run inside of each other; and what each releases has ended
+// when it has drained.
 TEST_F(Releases, OfManyThatDrain) {
   constexpr int many = 100;
   int depth = 0, deepest = 0;
   const std::uint64_t consumer = value(stream());
-  std::vector<std::unique_ptr<Owned>> arrays;
+  std::vector<std::unique_ptr<Owned>> arrays, inner;
   for (int i = 0; i < many; ++i) {
-    arrays.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_NONE, 0, [&] {
+    inner.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_NONE));
+    arrays.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_NONE, 0, [&, i] {
       deepest = std::max(deepest, ++depth);
-      for (const std::int32_t wait : {0, 1}) EXPECT_EQ(left(wait), 0);
+      inner[static_cast<std::size_t>(i)]->release();
+      EXPECT_EQ(left(1), 0);
+      EXPECT_TRUE(inner[static_cast<std::size_t>(i)]->ended());
       --depth;
     }));
-    EXPECT_EQ(end_use({*arrays.back()}, consumer), CAI_OK);
+    for (const auto &each : {&arrays, &inner}) {
+      EXPECT_EQ(end_use({*each->back()}, consumer), CAI_OK);
+    }
   }
   for (const auto &array : arrays) array->release();
   EXPECT_EQ(left(1), 0);

@@ -2074,8 +2074,9 @@ functions! {
     /// - `left`: may be NULL; receives the number of arrays whose end is still deferred, plus the
     ///   abandoned uses that are pending. References that CPU streams hold do not count: wait
     ///   for those streams by their own functions. Nor do ends that another thread is running
-    ///   at that moment, nor references that living graphs hold: they are released when the
-    ///   graph is destroyed, or some time after, by a thread of the driver
+    ///   at that moment, or, where the call does not wait for those, has found possible; nor
+    ///   references that living graphs hold: they are released when the graph is destroyed,
+    ///   or some time after, by a thread of the driver
     ///
     /// # Returns
     ///

@@ -2510,9 +2510,9 @@ functions! {
     ) -> cai_status;
     /// Adds a pending free, for managers. `free` runs once, later or before the call returns, on any
     /// thread, with the GPU's primary context current and no lock held. It may run after the manager's
-    /// `destroy`, unless that calls [`cai_pending_flush()`]. A reset of the device runs it at the latest. If
-    /// it is added while [`CAI_RESET_CONTEXT`] destroys the context, `free` does not run: the addresses may
-    /// belong to other memory by then.
+    /// `destroy`, unless that calls [`cai_pending_flush()`]; even then another thread may be running it. A
+    /// reset of the device runs it at the latest. If it is added while [`CAI_RESET_CONTEXT`] destroys the
+    /// context, `free` does not run: the addresses may belong to other memory by then.
     ///
     /// # Arguments
     ///

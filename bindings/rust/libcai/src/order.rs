@@ -182,7 +182,9 @@ pub fn same_stream(arrays: &[ArrayRef<'_>]) -> Result<Option<u64>> {
 /// number of arrays whose end is still deferred.
 ///
 /// It works in the current context and the active primary contexts. If `wait`, the host waits for
-/// the uses to complete: do so before a context in which arrays were used is destroyed or reset.
+/// the uses to complete: do so before a context in which arrays were used is destroyed or reset. It
+/// also waits for owners that other threads are dropping so, unless it is called by a drop: no drop
+/// may wait for the caller, or need a lock that the caller holds.
 ///
 /// # Errors
 /// [`Error::Driver`]; [`Error::Cuda`].

@@ -109,7 +109,8 @@ where
 }
 
 /// Runs all pending frees of a device: `cai_pending_flush()`. None runs while a [`DeferCleanup`] of
-/// the device is open.
+/// the device is open. It waits for those that other threads are running, unless it is called by
+/// one: no free may wait for the caller, or need a lock that the caller holds.
 ///
 /// # Errors
 /// The first failure (the other frees still run); [`Error::Capture`](crate::Error::Capture) while
