@@ -400,13 +400,16 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   cai_array *held = nullptr;  // the struct itself may be the caller's
   if (cai_array_slice(&elements, nullptr, 0, &held, &error) != CAI_OK) throw Failure(error);
   memory->found_by = held;
-  memory->give_back = end_use_of_array;
   memory->keeper = keeper_of(*held);  // keeps the host's work on both
-  if (is_cpu || extent.empty()) return memory;
+  if (is_cpu || extent.empty()) {
+    memory->give_back = end_use_of_array;
+    return memory;
+  }
   note_device(*memory);
   FreeStream free_stream(device::current_stream(device));
   memory->free_stream = std::move(free_stream);
   begin_use_of_array(*memory, held);
+  memory->give_back = end_use_of_array;  // not before: what is refused must not be ended later
   memory->ordered = true;
   memory->flags |= CAI_OWNER_STREAM_ORDERED;
   enter_if_it_may_die(*memory);

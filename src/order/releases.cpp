@@ -277,9 +277,7 @@ bool can_ask_of_freeing(const cai_owner *owner) noexcept {
 Stream freeing_stream(driver::Session &session, const cai_owner &owner) {
   Stream stream{owner.freed_on, nullptr, -1};
   const cai_array *const array = stream.is_default() ? array_of(owner) : nullptr;
-  if (!array) return stream;
-  // If the driver does not say, the current context is used.
-  static_cast<void>(guard(nullptr, [&] { stream.context = order::find_context(session, *array); }));
+  if (array) stream.context = order::find_context(session, *array);
   return stream;
 }
 
@@ -287,7 +285,11 @@ Stream freeing_stream(driver::Session &session, const cai_owner &owner) {
 // stream. Without a session, 1 and 2 are those of the current context.
 void note_freeing_streams(driver::Session *session, Uses &uses, const cai_owner &owner) {
   if (can_ask_of_freeing(&owner)) {
-    uses.free_on(session ? freeing_stream(*session, owner) : Stream{owner.freed_on, nullptr, -1});
+    Stream stream{owner.freed_on, nullptr, -1};  // of the current context, if the driver fails
+    if (session) {
+      static_cast<void>(guard(nullptr, [&] { stream = freeing_stream(*session, owner); }));
+    }
+    uses.free_on(stream);
   }
   const cai_array *const array = is_freed_as_said(&owner) ? array_of(owner) : nullptr;
   if (!array) return;
@@ -299,18 +301,20 @@ void note_freeing_streams(driver::Session *session, Uses &uses, const cai_owner 
   });
 }
 
-// Whether the stream that the owner's memory is freed on is being captured: the memory must not be
-// freed in the graph.
+// Whether the stream that the owner's memory is freed on is being captured, or may be: the memory
+// must not be freed in the graph.
 bool is_freed_in_capture(const cai_owner *owner) noexcept {
   bool captured = false;
   if (!can_ask_of_freeing(owner)) return captured;
-  static_cast<void>(guard(nullptr, [&] {
+  const cai_status status = guard(nullptr, [&] {
     driver::Session session;
-    Stream stream = freeing_stream(session, *owner);
-    captured = !has_gone(session, *owner) && order::is_captured(session, stream);
+    if (!has_gone(session, *owner)) {
+      Stream stream = freeing_stream(session, *owner);
+      captured = order::is_captured(session, stream);
+    }
     session.finish();
-  }));
-  return captured;
+  });
+  return captured || (status != CAI_OK && !is_without_driver(status));
 }
 
 bool is_any_captured(Uses &uses) noexcept {
