@@ -27,7 +27,8 @@
  * - No function throws, keeps hidden per-thread state, or holds a lock while it runs code outside
  *   libcai. Only the functions under "Order", cai_array_locate(), cai_array_host(), and
  *   cai_interface_write() and cai_array_release() of an array in use, use the driver. They load it
- *   on first need, once for the process, and leave the caller's current context unchanged.
+ *   on first need, once for the process, and leave the caller's current context unchanged, as must
+ *   the callers' functions that they run.
  * - A process that has loaded the driver and then forks must not use it in the child: there every
  *   function that needs the driver returns #CAI_ERR_STATE. In the child the last release of an
  *   array runs the producer's code at once, without deferring it. A release that was deferred
@@ -717,15 +718,16 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * (for a use that was abandoned, or at a last release, in a capture or because the driver failed),
  * the host must wait for the context; if the context is not known either, it waits for each context
  * that the function is called for. Like cai_device_synchronize(), that is allowed only outside of
- * captures, on other threads too. Memory whose free a capture has put off is no array:
+ * captures, on other threads too: while libcai sees a capture there, it does not wait, and those
+ * are left. Memory whose free a capture has put off is no array:
  * cai_pending_flush() frees it.
  *
  * @param wait  not 0: the host waits for the uses to complete, also for those that the code which
  *              it runs adds: while that always adds another one, the call does not return. It also
- *              waits for the deferred ends that other threads are running at that moment, unless it
- *              is called within one, within a pending free or a manager's function (cai/memory.h),
- *              in a function on a GPU stream, or by work of a CPU stream. So no end may wait for
- *              the caller, or need a lock that the caller holds: release the GIL first
+ *              waits for deferred ends, and pending frees (cai/memory.h), that other threads are
+ *              running at that moment, unless it is called within one, within a manager's function,
+ *              in a function on a GPU stream, or by work of a CPU stream. So none of them may wait
+ *              for the caller, or need a lock that the caller holds: release the GIL first
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the
  *              abandoned uses that are pending. References that CPU streams hold do not count: wait
  *              for those streams by their own functions. Nor do ends that another thread is running
@@ -853,7 +855,8 @@ void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
  *              driver about uses of the current context and of the active primary contexts, and
  *              forgets those that are complete. 2: the host waits for them
  * @param left  the uses still kept, plus the streams on which no event is recorded
- * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_VALUE for another value of `ask`; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;
+ *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error);
 

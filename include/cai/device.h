@@ -421,7 +421,9 @@ cai_status cai_stream_attach(cai_stream *stream, void (*release)(void *context),
  * Since 0.1. */
 cai_status cai_stream_query(cai_stream *stream, int32_t *busy, cai_error *error);
 
-/** Waits until the queued work is complete; then releases what was attached. Release the GIL first.
+/** Waits until the queued work is complete; then releases what was attached. What another thread is
+ * releasing at that moment it does not wait for: cai_drain() with `wait` does. Release the GIL
+ * first.
  *
  * @return as cai_stream_query(); #CAI_ERR_STATE also on the CPU stream's own thread.
  * Since 0.1. */

@@ -651,9 +651,9 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
  * cai_array_reclaim(), and after its own work on another stream it must publish.
  *
  * @param stream  of the memory's device; the function adds a reference to it
- * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a
- *         view; #CAI_ERR_CAPTURE if the old stream is being captured; #CAI_ERR_CUDA;
- *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed, or if the old stream is another
+ *         thread's stream 2; #CAI_ERR_UNSUPPORTED for a view; #CAI_ERR_CAPTURE if the old stream is
+ *         being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
@@ -846,7 +846,8 @@ cai_status cai_array_eval(const cai_array *array, cai_error *error);
  *   blocking streams count, too. The thread of a CPU stream frees none so;
  * - once they exceed a fifth of the device's memory (CAI_MAX_PENDING_DEALLOCS_RATIO), each counted
  *   as 64 KiB at least; when memory is short; and when the program asks, cai_pending_flush(). Then
- *   the host waits.
+ *   the host waits. If memory is short, it also waits for frees that other threads are running, as
+ *   cai_pending_flush() does.
  *
  * It frees nothing while cai_pending_defer() is open, or while it sees a capture: of the thread's
  * current stream, of a default stream, or of a blocking stream of the primary context. A capture
@@ -897,16 +898,17 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
 /** Runs all pending frees of a device; none while cai_pending_defer() is open. It also retries to
  * free memory of any device whose free failed because of a capture, out of memory or the driver, as
  * cai_memory_alloc() does; it waits for the work that uses that memory, as cai_memory_alloc() does
- * not. It waits for the pending frees of any device that other threads are running at that moment,
- * unless it is called within one, within an end that was deferred or a manager's function, in a
- * function on a GPU stream, or by work of a CPU stream. So no free may wait for the caller, or need
- * a lock that the caller holds.
+ * not. It waits for the pending frees, of any device, and for the deferred ends of arrays that
+ * other threads are running at that moment, unless it is called within one, within a manager's
+ * function, in a function on a GPU stream, or by work of a CPU stream. So none of them may wait for
+ * the caller, or need a lock that the caller holds. A free that a free adds may stay pending.
  *
  * @return #CAI_OK; the first failure of a free, retried frees included (the others are freed all
- *         the same); #CAI_ERR_CAPTURE while libcai sees a capture, and then nothing that is pending
- *         is freed; the rest as cai_device_set_current(). A retried free that cannot run yet is no
- *         failure: it stays deferred, and what hinders it, unless that is a capture, goes to
- *         cai_on_failure().
+ *         the same); #CAI_ERR_CAPTURE if anything is pending while libcai sees a capture, and then
+ *         nothing of it is freed; #CAI_ERR_VALUE as cai_device_format() (nothing is pending on a
+ *         device that does not exist); the rest as cai_device_set_current(). A retried free that
+ *         cannot run yet is no failure: it stays deferred, and what hinders it, unless that is a
+ *         capture, goes to cai_on_failure().
  * Since 0.1. */
 cai_status cai_pending_flush(cai_device device, cai_error *error);
 

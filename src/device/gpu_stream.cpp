@@ -8,6 +8,7 @@
 #include "core/report.hpp"
 #include "device/pending.hpp"
 #include "driver/host_function.hpp"
+#include "order/above.hpp"
 #include "order/owned.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
@@ -96,9 +97,23 @@ HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*releas
   return made;
 }
 
+bool is_any_captured(driver::Session &session) noexcept {
+  const driver::CUcontext current = session.current();
+  Known &all = known();
+  const std::lock_guard lock(all.mutex);
+  for (GpuStream *each = all.first; each; each = each->after_) {
+    const bool is_anothers = each->thread_ && each->thread_ != this_thread();
+    if (each->stream_.context != current || is_dead(*each) || is_anothers) continue;
+    order::Stream stream = each->stream_;
+    if (order::is_captured(session, stream)) return true;
+  }
+  return false;
+}
+
 GpuStream::GpuStream(cai_device its_device, std::uint32_t its_mode, order::Stream stream,
                      std::uint64_t epoch)
     : cai_stream(its_device, its_mode), stream_(stream), epoch_(epoch) {
+  order::above.is_any_captured.store(is_any_captured, std::memory_order_release);
   Known &all = known();
   const std::lock_guard lock(all.mutex);
   after_ = all.first;

@@ -55,6 +55,7 @@ class GpuStream final : public cai_stream {
   Release take_release() noexcept;  // once
 
   friend void require_no_captures(driver::Session &session, const Primary &primary);
+  friend bool is_any_captured(driver::Session &session) noexcept;
   friend void end_wrapped_streams(int32_t ordinal) noexcept;
   ~GpuStream();
 

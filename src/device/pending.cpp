@@ -450,7 +450,8 @@ void look_at_pending(cai_device device, std::uint64_t stream) noexcept {
 }
 
 bool make_room(cai_device device) noexcept {
-  return flush_and_report(device, Flush::all);
+  const bool has_freed = flush_and_report(device, Flush::all);
+  return order::await_running(order::Runs::end) || has_freed;
 }
 
 void flush_before_reset(cai_device device) noexcept {

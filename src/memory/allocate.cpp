@@ -305,7 +305,8 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
     // Twice: another thread that has looked at it meanwhile may leave it to this one.
     for (int i = 0; i < 2; ++i) {
       if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
-      static_cast<void>(order::await_running(order::Runs::end));
+      using order::Runs;
+      for (const Runs what : {Runs::wait, Runs::end}) static_cast<void>(order::await_running(what));
     }
     pin_it();
   }

@@ -17,6 +17,8 @@ struct Pinned {
 struct Above {
   // Whether a current stream of the calling thread is being captured.
   std::atomic<bool (*)(driver::Session &session) noexcept> is_current_captured{nullptr};
+  // Whether a stream of the current context that the library has a handle for is being captured.
+  std::atomic<bool (*)(driver::Session &session) noexcept> is_any_captured{nullptr};
   // Whether a reset has destroyed the context of the owner's memory.
   std::atomic<bool (*)(const cai_owner &keeper) noexcept> has_lost_context{nullptr};
   // The pinned memory that contains the array's address. That is a device address, or a host

@@ -185,17 +185,20 @@ Runs what_runs(Ask ask) noexcept {
   return ask == Ask::and_wait ? Runs::wait : Runs::end;
 }
 
-// Makes those due that are complete, of those that take() returns.
-void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+// Makes those due that are complete, of those that take() returns. Returns whether there are any.
+bool settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
             int64_t asked, int64_t looked, Ask ask, Sight &sight, Ending &ending) noexcept {
   const Running running(what_runs(ask));  // meanwhile they are in no list
-  for (Uses *taken = take(context, asked, looked, ending); taken;) {
+  Uses *taken = take(context, asked, looked, ending);
+  const bool any = taken;
+  while (taken) {
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, ask);
     const bool is_due = !uses->pending() && !is_any_captured(session, *uses) && !sight.captures();
     is_due ? ending.add(uses) : put_back(uses);
   }
+  return any;
 }
 
 // Adds those that others have found complete. Not within an end: each would run the next one inside
@@ -251,7 +254,11 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   if (ask == Ask::and_wait) await_lost(session, ending);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
-    settle(session, context, id, count, count, ask, sight, ending);
+    // One by one if it waits: what is complete meanwhile is not kept from other threads.
+    const int64_t at_once = ask == Ask::and_wait ? 1 : count;
+    for (int64_t i = 0; i < count; i += at_once) {
+      if (!settle(session, context, id, at_once, count, ask, sight, ending)) break;
+    }
     if (count != 0 && ask == Ask::and_wait) {
       trace::edge({-1}, trace::host, {trace::Side::owner},
                   "made: the host has waited in a context (uses of arrays that have ended)");
@@ -621,6 +628,9 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       throw Failure(CAI_ERR_ARGUMENT, {},
                     "self or left is NULL, or self->struct_size less than %zu",
                     first_size<cai_owner>);
+    }
+    if (ask < 0 || ask > 2) {
+      throw Failure(CAI_ERR_VALUE, {}, "ask is %d, and neither 0, 1 nor 2", ask);
     }
     const cai_owner *const keeper = self->keeper ? self->keeper : self;
     if (!order::stores_here(keeper) || !order::word_of(keeper)) {

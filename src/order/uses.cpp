@@ -6,6 +6,7 @@
 #include <cinttypes>
 #include <memory>
 
+#include "order/above.hpp"
 #include "order/by_address.hpp"
 #include "order/owned.hpp"
 #include "order/told_streams.hpp"
@@ -66,6 +67,8 @@ bool went_with_context(driver::Session &session, const Event &event) {
 }
 
 bool wait_for_context(driver::Session &session) noexcept {
+  Stream legacy{driver::stream_legacy, session.current(), -1};
+  if (is_captured(session, legacy) || ask(above.is_any_captured, session)) return false;
   const driver::CUresult result = session.cu.cuCtxSynchronize();
   const bool is_over = result == driver::success || driver::says_gone(result);
   if (!is_over) session.faults.note(driver::failure_of(session.cu.cuCtxSynchronize.name, result));

@@ -70,7 +70,8 @@ inline bool went_with_context(const Event &event, driver::CUcontext context,
 // The same, by asking the driver: the event's context need not exist.
 bool went_with_context(driver::Session &session, const Event &event);
 
-// Makes the host wait for the current context. Returns whether nothing is pending there any more.
+// Makes the host wait for the current context, unless that would invalidate a capture which can be
+// seen. Returns whether nothing is pending there any more.
 bool wait_for_context(driver::Session &session) noexcept;
 
 // The value of cai_owner.freed_on if no stream is known.

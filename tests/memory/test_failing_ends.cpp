@@ -609,6 +609,23 @@ TEST_F(FailingEnds, UnderAViewThatWasPublishedWithoutAnEvent) {
   cai_array_release(view);
 }
 
+// An end for which the host has to wait for the context, which would invalidate a capture there.
+TEST_F(FailingEnds, WaitForNoContextBesideACapture) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const With with(primary[0]);
+  Owned array(describe(memory).data, CAI_STREAM_STREAM, cai_stream_value(stream));
+  EXPECT_EQ(end_use({array}, cai_stream_value(stream)), CAI_OK);
+  begin_capture(stream);
+  array.release();
+  std::int64_t left = -1;
+  ASSERT_OK(cai_drain(1, &left, error));
+  EXPECT_EQ(left, 1);
+  end_capture(stream);
+  EXPECT_FALSE(array.ended());
+  ASSERT_OK(cai_drain(1, &left, error));
+  EXPECT_EQ(left, 0);
+}
+
 // Memory is short once, and there is nothing pending to be freed for it; or something is.
 TEST_F(FailingEnds, ThatComeForWantOfMemory) {
   constexpr int out_of_memory = 2;

@@ -44,7 +44,8 @@ ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
     "settle(session, stream.context, stream.context_id, asked_in_passing, looked_at_in_passing,",
     "uses->keep_marked(session, 0);",
-    "return in_order ? give_back_in_order(memory, error)",
+    "return give_back_in_order(memory, error);",
+    "return give_back_once_unused(memory, which, error);",
 ]
 # Sites by the driver's functions and what the code on their stacks says, the innermost first.
 # What no program needs, as the explorers' parties keep the rules:
@@ -103,11 +104,9 @@ NEEDLESS = [
 # Sites that few programs reach, or need, so that hunts of this size may miss them. Scenarios of
 # mutants.cpp cover them.
 SELDOM = [
-    ("cuEventRecord", [CAPTURED, "event_after_all("], "who has what is published asks again"),
-    ("cuStreamWaitEvent", [WAITS, "event_after_all("], "likewise"),
-    ("cuStreamUpdateCaptureDependencies", ["after_all("], "likewise"),
+    ("cuStreamUpdateCaptureDependencies", ["after_all("], "who has what is published asks again"),
     ("cuStreamWaitEvent", ["order::wait_for_all(", "after_all("], "likewise, of the keeper"),
-    ("cuEventRecord cuStreamQuery", [FORMER], KEPT),
+    ("cuEventQuery cuEventRecord cuEventSynchronize cuStreamQuery", [FORMER], KEPT),
     (
         "cuEventRecord",
         ["if (is_abandoned) cai_use_abandon(&use);"],
@@ -123,6 +122,8 @@ SELDOM = [
 UNREACHED = {
     "settle(session, stream.context, stream.context_id, count,": "nobody asks libcai's own streams",
     "order(session, stream, origin, Edge::within": "no second failure after a fork",
+    "await_keepers(demand, 0);": "no memory is used by streams of the CPU",
+    "return event_after_all(array, value, nothing_more);": "no array is exported to Arrow",
 }
 
 

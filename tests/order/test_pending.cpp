@@ -303,6 +303,9 @@ TEST_F(Pending, BadArguments) {
   std::int64_t left = 7;
   EXPECT_EQ(cai_owner_pending(nullptr, 0, &left, nullptr), CAI_ERR_ARGUMENT);
   EXPECT_EQ(cai_owner_pending(&producer.owner, 0, nullptr, nullptr), CAI_ERR_ARGUMENT);
+  for (const std::int32_t ask : {-1, 3}) {
+    EXPECT_EQ(cai_owner_pending(&producer.owner, ask, &left, nullptr), CAI_ERR_VALUE);
+  }
   producer.owner.struct_size = 24;
   EXPECT_EQ(cai_owner_pending(&producer.owner, 0, &left, nullptr), CAI_ERR_ARGUMENT);
   EXPECT_EQ(left, 7);

@@ -2060,17 +2060,18 @@ functions! {
     /// (for a use that was abandoned, or at a last release, in a capture or because the driver failed),
     /// the host must wait for the context; if the context is not known either, it waits for each context
     /// that the function is called for. Like `cai_device_synchronize()`, that is allowed only outside of
-    /// captures, on other threads too. Memory whose free a capture has put off is no array:
+    /// captures, on other threads too: while libcai sees a capture there, it does not wait, and those
+    /// are left. Memory whose free a capture has put off is no array:
     /// `cai_pending_flush()` frees it.
     ///
     /// # Arguments
     ///
     /// - `wait`: not 0: the host waits for the uses to complete, also for those that the code which
     ///   it runs adds: while that always adds another one, the call does not return. It also
-    ///   waits for the deferred ends that other threads are running at that moment, unless it
-    ///   is called within one, within a pending free or a manager's function (cai/memory.h),
-    ///   in a function on a GPU stream, or by work of a CPU stream. So no end may wait for
-    ///   the caller, or need a lock that the caller holds: release the GIL first
+    ///   waits for deferred ends, and pending frees (cai/memory.h), that other threads are
+    ///   running at that moment, unless it is called within one, within a manager's function,
+    ///   in a function on a GPU stream, or by work of a CPU stream. So none of them may wait
+    ///   for the caller, or need a lock that the caller holds: release the GIL first
     /// - `left`: may be NULL; receives the number of arrays whose end is still deferred, plus the
     ///   abandoned uses that are pending. References that CPU streams hold do not count: wait
     ///   for those streams by their own functions. Nor do ends that another thread is running
@@ -2236,7 +2237,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for another value of `ask`; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_owner_pending(

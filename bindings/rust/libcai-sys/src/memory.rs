@@ -1543,7 +1543,9 @@ functions! {
         busy: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Waits until the queued work is complete; then releases what was attached. Release the GIL first.
+    /// Waits until the queued work is complete; then releases what was attached. What another thread is
+    /// releasing at that moment it does not wait for: [`cai_drain()`] with `wait` does. Release the GIL
+    /// first.
     ///
     /// # Returns
     ///
@@ -2217,9 +2219,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_UNSUPPORTED`] for a
-    /// view; [`CAI_ERR_CAPTURE`] if the old stream is being captured; [`CAI_ERR_CUDA`];
-    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed, or if the old stream is another
+    /// thread's stream 2; [`CAI_ERR_UNSUPPORTED`] for a view; [`CAI_ERR_CAPTURE`] if the old stream is
+    /// being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_set_stream(
@@ -2541,18 +2543,19 @@ functions! {
     /// Runs all pending frees of a device; none while [`cai_pending_defer()`] is open. It also retries to
     /// free memory of any device whose free failed because of a capture, out of memory or the driver, as
     /// [`cai_memory_alloc()`] does; it waits for the work that uses that memory, as [`cai_memory_alloc()`] does
-    /// not. It waits for the pending frees of any device that other threads are running at that moment,
-    /// unless it is called within one, within an end that was deferred or a manager's function, in a
-    /// function on a GPU stream, or by work of a CPU stream. So no free may wait for the caller, or need
-    /// a lock that the caller holds.
+    /// not. It waits for the pending frees, of any device, and for the deferred ends of arrays that
+    /// other threads are running at that moment, unless it is called within one, within a manager's
+    /// function, in a function on a GPU stream, or by work of a CPU stream. So none of them may wait for
+    /// the caller, or need a lock that the caller holds. A free that a free adds may stay pending.
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; the first failure of a free, retried frees included (the others are freed all
-    /// the same); [`CAI_ERR_CAPTURE`] while libcai sees a capture, and then nothing that is pending
-    /// is freed; the rest as [`cai_device_set_current()`]. A retried free that cannot run yet is no
-    /// failure: it stays deferred, and what hinders it, unless that is a capture, goes to
-    /// [`cai_on_failure()`].
+    /// the same); [`CAI_ERR_CAPTURE`] if anything is pending while libcai sees a capture, and then
+    /// nothing of it is freed; [`CAI_ERR_VALUE`] as [`cai_device_format()`] (nothing is pending on a
+    /// device that does not exist); the rest as [`cai_device_set_current()`]. A retried free that
+    /// cannot run yet is no failure: it stays deferred, and what hinders it, unless that is a
+    /// capture, goes to [`cai_on_failure()`].
     ///
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
