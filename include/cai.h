@@ -853,7 +853,7 @@ void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
  *              uses are kept
  * @param ask   0: counts all, without a driver call. 1: records an event on those streams, asks the
  *              driver about uses of the current context and of the active primary contexts, and
- *              forgets those that are complete. 2: the host waits for them
+ *              forgets those that are complete. 2: the host waits for them, as cai_drain() does
  * @param left  the uses still kept, plus the streams on which no event is recorded
  * @return #CAI_OK; #CAI_ERR_VALUE for another value of `ask`; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;
  *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.

@@ -519,7 +519,8 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
  * for the device first: release it where the host may wait. The last release does not ask whether
  * uses are complete. If there are any, a later call unpins the memory: cai_drain(),
  * cai_pending_flush(), another cai_memory_pin() of it, or a wait for the stream. So without
- * `release`, call cai_drain() with `wait` before you free the host memory.
+ * `release`, call cai_drain() with `wait` before you free the host memory. Another cai_memory_pin()
+ * also waits for what other threads are ending, as cai_drain() with `wait` does.
  *
  * @param host     `size` bytes
  * @param kind     PINNED or MAPPED
@@ -846,8 +847,8 @@ cai_status cai_array_eval(const cai_array *array, cai_error *error);
  *   blocking streams count, too. The thread of a CPU stream frees none so;
  * - once they exceed a fifth of the device's memory (CAI_MAX_PENDING_DEALLOCS_RATIO), each counted
  *   as 64 KiB at least; when memory is short; and when the program asks, cai_pending_flush(). Then
- *   the host waits. If memory is short, it also waits for frees that other threads are running, as
- *   cai_pending_flush() does.
+ *   the host waits. If memory is short, it also waits for those of memory that libcai itself
+ *   allocated which other threads are freeing; those call no client's function.
  *
  * It frees nothing while cai_pending_defer() is open, or while it sees a capture: of the thread's
  * current stream, of a default stream, or of a blocking stream of the primary context. A capture

@@ -99,11 +99,14 @@ HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*releas
 
 bool is_any_captured(driver::Session &session) noexcept {
   const driver::CUcontext current = session.current();
+  std::uint64_t id = 0;
+  if (guard(nullptr, [&] { id = session.id_of(current); }) != CAI_OK) return false;
   Known &all = known();
   const std::lock_guard lock(all.mutex);
   for (GpuStream *each = all.first; each; each = each->after_) {
     const bool is_anothers = each->thread_ && each->thread_ != this_thread();
-    if (each->stream_.context != current || is_dead(*each) || is_anothers) continue;
+    const bool is_there = each->stream_.context == current && each->stream_.context_id == id;
+    if (!is_there || is_dead(*each) || is_anothers) continue;
     order::Stream stream = each->stream_;
     if (order::is_captured(session, stream)) return true;
   }

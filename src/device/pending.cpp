@@ -78,6 +78,7 @@ struct Item {
   uint64_t epoch;
   uint64_t bytes = 0;
   order::Event after{};  // waited for first
+  bool is_own = false;   // `free` calls the driver alone
 
   // A small free costs more than its bytes, here and in the driver, so many of them must not
   // accumulate.
@@ -85,7 +86,7 @@ struct Item {
 };
 
 Item item_of(const PendingFree &free) {
-  return {free.free, nullptr, free.forget, free.context, free.epoch, free.bytes, free.after};
+  return {free.free, nullptr, free.forget, free.context, free.epoch, free.bytes, free.after, true};
 }
 
 // In parts that never move, so that adding an item takes constant time.
@@ -306,13 +307,31 @@ void unless_captured(cai_device device, Body &&body) {
   });
 }
 
-void end_all(cai_device device, Slot &slot, List Slot::*list, Items items,
-             driver::Faults &failed) noexcept {
-  items.for_each([&](const Item &item) { free_one(device, item, failed); });
-  items.clear();
-  const std::lock_guard lock(slot.mutex);
-  (slot.*list).keep_memory(items);
-}
+// Frees that are taken from a slot: first libcai's own, for which another thread may wait.
+class Taken {
+ public:
+  explicit Taken(Slot &slot) {
+    const std::lock_guard lock(slot.mutex);
+    items_ = slot.take_frees();
+  }
+
+  template <class Body>
+  void for_each(Body &&body) {
+    items_.for_each([&](Item &item) {
+      if (item.is_own) body(item);
+    });
+    own_.reset();
+    items_.for_each([&](Item &item) {
+      if (!item.is_own) body(item);
+    });
+    items_.clear();
+  }
+  Items &items() noexcept { return items_; }
+
+ private:
+  std::optional<order::Running> own_{order::Runs::own_free};
+  Items items_;
+};
 
 void end_objects(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
   Items objects;
@@ -320,7 +339,10 @@ void end_objects(cai_device device, Slot &slot, driver::Faults &failed) noexcept
     const std::lock_guard lock(slot.mutex);
     objects = slot.objects.take();
   }
-  end_all(device, slot, &Slot::objects, std::move(objects), failed);
+  objects.for_each([&](const Item &item) { free_one(device, item, failed); });
+  objects.clear();
+  const std::lock_guard lock(slot.mutex);
+  slot.objects.keep_memory(objects);
 }
 
 // Keeps those that must wait for their event.
@@ -330,11 +352,7 @@ void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &s
     const std::lock_guard lock(slot.mutex);
     return slot.look_later(Limits::get());
   }
-  Items frees, due;
-  {
-    const std::lock_guard lock(slot.mutex);
-    frees = slot.take_frees();
-  }
+  Taken frees(slot);
   frees.for_each([&](Item &item) {
     if (!has_to_wait(cu, device, item)) return free_one(device, item, failed);
     const cai_status kept = guard(nullptr, [&] {
@@ -343,19 +361,16 @@ void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &s
     });
     if (kept != CAI_OK) free_one(device, item, failed);
   });
-  frees.clear();
   const std::lock_guard lock(slot.mutex);
-  slot.frees.keep_memory(frees);
+  slot.frees.keep_memory(frees.items());
   if (slot.frees.items.size()) slot.look_later(Limits::get());
 }
 
 void end_frees(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
-  Items frees;
-  {
-    const std::lock_guard lock(slot.mutex);
-    frees = slot.take_frees();
-  }
-  end_all(device, slot, &Slot::frees, std::move(frees), failed);
+  Taken frees(slot);
+  frees.for_each([&](const Item &item) { free_one(device, item, failed); });
+  const std::lock_guard lock(slot.mutex);
+  slot.frees.keep_memory(frees.items());
 }
 
 // Frees what is pending. `stream`, for if_idle, is the one that the caller works on, or 0. Throws
@@ -451,7 +466,7 @@ void look_at_pending(cai_device device, std::uint64_t stream) noexcept {
 
 bool make_room(cai_device device) noexcept {
   const bool has_freed = flush_and_report(device, Flush::all);
-  return order::await_running(order::Runs::end) || has_freed;
+  return order::await_running(order::Runs::own_free) || has_freed;
 }
 
 void flush_before_reset(cai_device device) noexcept {

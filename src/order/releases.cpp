@@ -20,6 +20,7 @@ namespace {
 
 constexpr int asked_in_passing = 8;
 constexpr int looked_at_in_passing = 64;
+constexpr uint64_t every_pass = UINT64_MAX;
 
 // Uses of owners, the oldest first.
 struct List {
@@ -50,6 +51,7 @@ struct Waiting {
   int64_t looked_at = 0;              // in neither list: a thread asks whether they are complete
   std::atomic<int64_t> count{0};      // of all
   std::atomic<uint64_t> put_offs{0};  // by ends and frees that run, so far
+  std::atomic<uint64_t> passes{0};    // of drains that wait, so far
 };
 
 // Never destroyed: arrays may end as late as the process does.
@@ -58,17 +60,18 @@ Waiting &waiting() {
 }
 
 // Removes from the list those uses that have work pending in the context, or none at all: at most
-// `asked` of them, after looking at no more than `looked`. The others looked at move to the end of
-// the list.
-Uses *take(driver::CUcontext context, int64_t asked, int64_t looked, Ending &ending) noexcept {
+// `asked` of them, after looking at no more than `looked`, and none that a later pass, or this one,
+// has asked about. The others looked at move to the end of the list.
+Uses *take(driver::CUcontext context, int64_t asked, int64_t looked, uint64_t pass,
+           Ending &ending) noexcept {
   Waiting &all = waiting();
   const std::lock_guard lock(all.mutex);
-  if (all.looked_at != 0) ending.miss();
   Uses *taken = nullptr;
   while (asked > 0 && looked > 0) {
     Uses *const uses = all.pending.pop();
     if (!uses) break;
-    if (uses->pending_in(context) || !uses->pending()) {
+    if (uses->asked_in < pass && (uses->pending_in(context) || !uses->pending())) {
+      if (pass != every_pass) uses->asked_in = pass;
       uses->next = taken;
       taken = uses;
       ++all.looked_at;
@@ -78,6 +81,7 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked, Ending &end
       --looked;
     }
   }
+  if (!taken && all.looked_at != 0) ending.miss();
   return taken;
 }
 
@@ -187,9 +191,10 @@ Runs what_runs(Ask ask) noexcept {
 
 // Makes those due that are complete, of those that take() returns. Returns whether there are any.
 bool settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
-            int64_t asked, int64_t looked, Ask ask, Sight &sight, Ending &ending) noexcept {
+            int64_t asked, int64_t looked, Ask ask, Sight &sight, Ending &ending,
+            uint64_t pass = every_pass) noexcept {
   const Running running(what_runs(ask));  // meanwhile they are in no list
-  Uses *taken = take(context, asked, looked, ending);
+  Uses *taken = take(context, asked, looked, pass, ending);
   const bool any = taken;
   while (taken) {
     Uses *const uses = taken;
@@ -254,10 +259,13 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   if (ask == Ask::and_wait) await_lost(session, ending);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
-    // One by one if it waits: what is complete meanwhile is not kept from other threads.
-    const int64_t at_once = ask == Ask::and_wait ? 1 : count;
-    for (int64_t i = 0; i < count; i += at_once) {
-      if (!settle(session, context, id, at_once, count, ask, sight, ending)) break;
+    if (ask == Ask::and_wait) {
+      // One by one: what is complete meanwhile is not kept from other threads.
+      const uint64_t pass = 1 + waiting().passes.fetch_add(1, std::memory_order_relaxed);
+      while (settle(session, context, id, 1, count, ask, sight, ending, pass)) {
+      }
+    } else {
+      settle(session, context, id, count, count, ask, sight, ending);
     }
     if (count != 0 && ask == Ask::and_wait) {
       trace::edge({-1}, trace::host, {trace::Side::owner},
@@ -361,7 +369,7 @@ void put_off(Uses *uses) noexcept {
   const std::lock_guard lock(all.mutex);
   all.pending.push(uses);
   all.count.fetch_add(1, std::memory_order_relaxed);
-  if (!may_await_running()) all.put_offs.fetch_add(1, std::memory_order_relaxed);
+  if (Running::is_here()) all.put_offs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void end_in_later_call(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {

@@ -8,9 +8,10 @@
 
 namespace cai::order {
 
-enum class Runs : bool {
-  end,   // an end or a free, or a look at whether it can run
-  wait,  // a wait of cai_drain() for the GPU's work, for ends
+enum class Runs {
+  end,       // an end or a free, or a look at whether it can run
+  own_free,  // one of libcai's, which needs no lock of a client's
+  wait,      // a wait of cai_drain() for the GPU's work, for ends
 };
 
 // What runs on this thread, of what is put off. It is made before that is taken from the list which
@@ -20,6 +21,8 @@ class Running {
   explicit Running(Runs what) noexcept;
   Running(const Running &) = delete;
   Running &operator=(const Running &) = delete;
+  ~Running();
+  static bool is_here() noexcept;
 
  private:
   MustNotAwait here_;

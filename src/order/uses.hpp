@@ -243,6 +243,7 @@ class Uses {
   void (*end)(cai_owner *owner) = nullptr;
   Uses *next = nullptr;
   const void *found_by = nullptr;  // the Ending that has found it complete
+  std::uint64_t asked_in = 0;      // the last pass of cai_drain() that has waited for it
 
  private:
   struct Kept {

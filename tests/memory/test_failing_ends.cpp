@@ -4,6 +4,7 @@
 #include <cai/device.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
@@ -607,6 +608,30 @@ TEST_F(FailingEnds, UnderAViewThatWasPublishedWithoutAnEvent) {
   EXPECT_EQ(left, 0);
   EXPECT_EQ(pinning.frees, 1);
   cai_array_release(view);
+}
+
+// Memory is short until libcai's own free on another thread is over.
+TEST_F(FailingEnds, OnAnotherThreadAreAwaitedForWantOfMemory) {
+  const Manager plain = test::make("default", gpu0);
+  Recorder recorder;
+  const Manager recording = test::make(recorder, gpu0);
+  flush(gpu0);
+  const cai_block block = test::allocate(static_cast<cai_manager *>(plain), size);
+  Gate gate(cai_stream_value(stream));
+  ASSERT_OK(cai_manager_free(plain, &block, CAI_KIND_DEFAULT, cai_stream_value(stream), error));
+  gpu().simcuda_reset_counts();
+  std::thread flusher([] { flush(gpu0); });
+  while (usage(gpu0).pending_count != 0) std::this_thread::yield();
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate.open();
+  });
+  recorder.out_of_memory = 1;
+  const cai_block made = test::allocate(static_cast<cai_manager *>(recording), size);
+  EXPECT_EQ(calls("cuMemFree"), 1U);
+  free_block(recording, made);
+  opener.join();
+  flusher.join();
 }
 
 // An end for which the host has to wait for the context, which would invalidate a capture there.

@@ -336,19 +336,6 @@ TEST_F(Pending, NoFlushByWorkOfACpuStreamWaitsForFrees) {
   EXPECT_TRUE(waiting.is_over);
 }
 
-// Memory is short until another thread's free is over.
-TEST_F(Pending, OfAnotherThreadIsAwaitedForWantOfMemory) {
-  Recorder recorder;
-  const Manager base = make(recorder, tested());
-  const Manager manager = make("statistics", tested(), nullptr, base);
-  Running slow{[] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }};
-  std::thread other = slow.begin();
-  recorder.out_of_memory = 2;  // base tries twice
-  free_block(manager, allocate(manager, 10));
-  EXPECT_TRUE(slow.is_over);
-  other.join();
-}
-
 TEST_F(Pending, IsFlushedForWantOfMemoryUnlessDeferred) {
   Recorder recorder;
   const Manager base = make(recorder, tested());

@@ -2232,7 +2232,7 @@ functions! {
     ///   uses are kept
     /// - `ask`: 0: counts all, without a driver call. 1: records an event on those streams, asks the
     ///   driver about uses of the current context and of the active primary contexts, and
-    ///   forgets those that are complete. 2: the host waits for them
+    ///   forgets those that are complete. 2: the host waits for them, as [`cai_drain()`] does
     /// - `left`: the uses still kept, plus the streams on which no event is recorded
     ///
     /// # Returns

@@ -2051,7 +2051,8 @@ functions! {
     /// for the device first: release it where the host may wait. The last release does not ask whether
     /// uses are complete. If there are any, a later call unpins the memory: [`cai_drain()`],
     /// [`cai_pending_flush()`], another [`cai_memory_pin()`] of it, or a wait for the stream. So without
-    /// `release`, call [`cai_drain()`] with `wait` before you free the host memory.
+    /// `release`, call [`cai_drain()`] with `wait` before you free the host memory. Another [`cai_memory_pin()`]
+    /// also waits for what other threads are ending, as [`cai_drain()`] with `wait` does.
     ///
     /// # Arguments
     ///
