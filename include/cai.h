@@ -719,8 +719,7 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * the host must wait for the context; if the context is not known either, it waits for each context
  * that the function is called for. Like cai_device_synchronize(), that is allowed only outside of
  * captures, on other threads too: while libcai sees a capture there, it does not wait, and those
- * are left. Memory whose free a capture has put off is no array:
- * cai_pending_flush() frees it.
+ * are left. Memory whose free a capture has put off is no array: cai_pending_flush() frees it.
  *
  * @param wait  not 0: the host waits for the uses to complete, also for those that the code which
  *              it runs adds: while that always adds another one, the call does not return. It also

@@ -847,8 +847,8 @@ cai_status cai_array_eval(const cai_array *array, cai_error *error);
  *   blocking streams count, too. The thread of a CPU stream frees none so;
  * - once they exceed a fifth of the device's memory (CAI_MAX_PENDING_DEALLOCS_RATIO), each counted
  *   as 64 KiB at least; when memory is short; and when the program asks, cai_pending_flush(). Then
- *   the host waits. If memory is short, it also waits for those of memory that libcai itself
- *   allocated which other threads are freeing; those call no client's function.
+ *   the host waits. If memory is short, it also waits for frees that other threads are running of
+ *   memory that the built-in managers allocated. They call no function outside libcai.
  *
  * It frees nothing while cai_pending_defer() is open, or while it sees a capture: of the thread's
  * current stream, of a default stream, or of a blocking stream of the primary context. A capture

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Where a thread must not wait for ends and frees that other threads run (order/running.hpp).
 #pragma once
 
 namespace cai {
 
-// While one exists, this thread must not wait for ends and frees that other threads run: those may
-// wait for it, or need a lock that it holds.
+// While one exists, those may wait for this thread, or need a lock that it holds.
 class MustNotAwait {
  public:
   MustNotAwait() noexcept { ++depth; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads that are inside of something. Another thread can wait for those that are inside now, and
-// not without end for those that come later.
+// Threads that are inside of something. Another thread can wait for those that are inside now; it
+// does not go on waiting while others keep coming.
 #pragma once
 
 #include <atomic>

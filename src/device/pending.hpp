@@ -13,7 +13,7 @@ namespace cai::device {
 using Free = cai_status (*)(void *context, cai_error *error);
 
 struct PendingFree {
-  Free free;
+  Free free;  // calls the driver, and no client's function: allocations wait for it
   void *context;
   uint64_t bytes;
   uint64_t epoch;                           // of its GPU's primary context: after a reset,

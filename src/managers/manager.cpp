@@ -144,7 +144,7 @@ void cai_manager::release() noexcept {
 }
 
 void cai_manager::end() noexcept {
-  const MustNotAwait must_not_await;
+  const MustNotAwait must_not_await;  // as in the manager's other functions
   bool ended = false;
   const auto destroy = [&] {
     ended = true;

@@ -185,15 +185,12 @@ bool is_any_captured(driver::Session &session, Uses &uses) noexcept {
   return uses.is_any_captured(session);
 }
 
-Runs what_runs(Ask ask) noexcept {
-  return ask == Ask::and_wait ? Runs::wait : Runs::end;
-}
-
 // Makes those due that are complete, of those that take() returns. Returns whether there are any.
 bool settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
             int64_t asked, int64_t looked, Ask ask, Sight &sight, Ending &ending,
             uint64_t pass = every_pass) noexcept {
-  const Running running(what_runs(ask));  // meanwhile they are in no list
+  // Meanwhile they are in no list.
+  const Running running(ask == Ask::and_wait ? Runs::wait : Runs::end);
   Uses *taken = take(context, asked, looked, pass, ending);
   const bool any = taken;
   while (taken) {
@@ -461,8 +458,6 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   end(owner);
 }
 
-// What would end here belongs to others. If this caller, or another thread, is capturing, to free
-// memory may ruin those captures.
 void Ending::add(Uses *uses) noexcept {
   has_own_ = true;
   uses->found_by = this;
@@ -473,6 +468,8 @@ void Ending::add(Uses *uses) noexcept {
   --all.looked_at;
 }
 
+// What would end here belongs to others. If this caller, or another thread, is capturing, to free
+// memory may ruin those captures.
 bool Ending::run() {
   if (!has_own_ && others_ == 0) return false;
   driver::Session session;

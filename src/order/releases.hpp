@@ -27,17 +27,18 @@ class Ending {
   Ending &operator=(const Ending &) = delete;
   ~Ending();
 
-  // Puts it where any Ending that may end all finds it; this one ends it at the latest.
+  // Adds uses that are complete to the list of those that are due, from which a drain on any thread
+  // may take them. This Ending ends them at the latest.
   void add(Uses *uses) noexcept;
-  // Ends that many of others, too.
+  // This Ending ends that many of others, too.
   void add_of_others(int64_t count) noexcept { others_ += count; }
 
-  // Another thread is looking at some.
+  // Another thread was looking at uses that are in no list meanwhile.
   void miss() noexcept { has_missed_ = true; }
   bool has_missed() const noexcept { return has_missed_; }
 
-  // Ends it now, and returns whether there was anything. A failure of the driver is thrown after
-  // all has ended.
+  // Ends those now, and returns whether there were any. A failure of the driver is thrown after all
+  // have ended.
   bool run();
 
  private:

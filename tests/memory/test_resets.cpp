@@ -394,7 +394,7 @@ TEST_F(ResetsOfContexts, WaitUntilWorkOfTheHostHasReleasedWhatItUsed) {
   EXPECT_TRUE(is_over);
 }
 
-// That another library has pinned.
+// Memory that another library has pinned.
 TEST_F(ResetsOfContexts, WaitForWorkOfTheHostOnMemoryOfOthers) {
   const auto pin = driver_function<int (*)(void **, std::size_t, unsigned)>("cuMemHostAlloc");
   for (const std::int32_t type : {CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CPU}) {

@@ -2061,8 +2061,7 @@ functions! {
     /// the host must wait for the context; if the context is not known either, it waits for each context
     /// that the function is called for. Like `cai_device_synchronize()`, that is allowed only outside of
     /// captures, on other threads too: while libcai sees a capture there, it does not wait, and those
-    /// are left. Memory whose free a capture has put off is no array:
-    /// `cai_pending_flush()` frees it.
+    /// are left. Memory whose free a capture has put off is no array: `cai_pending_flush()` frees it.
     ///
     /// # Arguments
     ///
