@@ -118,11 +118,18 @@ def check(what, command, report):
     report.add(what, status and f"exit status {status}")
 
 
-def check_package_list(report):
-    """The package has every source and header of libcai's."""
-    command = ["cargo", "package", "-plibcai-sys", "--allow-dirty", "--list"]
+def files_in_package(crate):
+    command = ["cargo", "package", f"-p{crate}", "--allow-dirty", "--list"]
     done = subprocess.run(command, cwd=RUST, env=environment(), stdout=subprocess.PIPE, text=True)
-    listed = set(done.stdout.splitlines())
+    return set(done.stdout.splitlines())
+
+
+def check_packages(report):
+    """Each package has a licence, and that of libcai-sys every source and header of libcai's."""
+    for crate in ("libcai", "libcai-sys"):
+        has_licence = "LICENSE" in files_in_package(crate)
+        report.add(f"the licence in the package of {crate}", not has_licence and "not there")
+    listed = files_in_package("libcai-sys")
     files = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".cpp", ".hpp", ".inc")]
     files += (ROOT / "include").rglob("*.h")
     missing = [path for path in files if f"libcai/{path.relative_to(ROOT)}" not in listed]
@@ -166,7 +173,7 @@ def run_examples(report):
 def test(report):
     for what, command in CHECKS.items():
         check(what, command, report)
-    check_package_list(report)
+    check_packages(report)
     run_tests("lazy", CRATES, report, SIMCUDA_SCHEDULE="lazy")
     run_examples(report)
     # Nothing linked: the library is opened by its name.

@@ -327,7 +327,7 @@ refused(libcai.UseError, "initial is -1", libcai.memory_manager, "pool", initial
 def test_built_in_managers_for_gpus(simulated):
     simulated(
         """
-for name in ("default", "async", "managed", "pool"):
+for name in ("default", "async", "managed", "unified", "pool"):
     manager = libcai.memory_manager("statistics", upstream=libcai.memory_manager(name))
     x = libcai.full(100, 3, "<i4", device="gpu", manager=manager)
     assert x.item(99) == 3

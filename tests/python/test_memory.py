@@ -71,6 +71,11 @@ def test_what_is_known_of_it(kind):
     assert f"kind={kind}" in repr(memory)
 
 
+def test_unified_is_managed():
+    assert of_cpu(kind="unified").kind == of_cpu(kind=" Managed").kind == "managed"
+    assert of_cpu(kind="unified_global").kind == "managed_global"
+
+
 def test_words_and_numbers_that_are_none():
     for kind in ("", "device", "none", "default\0", "\ud800"):
         with pytest.raises(libcai.UseError):

@@ -28,8 +28,8 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
     ----------
     name : str
         ``'default'``: plain device memory, freed in batches. ``'async'``: stream-ordered, from the
-        device's current pool. ``'pool'``: stream-ordered, from its own pool. ``'managed'``: all
-        memory is managed. ``'host'``: the heap.
+        device's current pool. ``'pool'``: stream-ordered, from its own pool. ``'managed'``, or
+        ``'unified'``: all memory is managed. ``'host'``: the heap.
 
         These wrap an upstream manager: ``'statistics'`` counts allocations. ``'limiting'`` fails
         allocations beyond a limit. ``'logging'`` writes a line of CSV for each call, with the

@@ -22,6 +22,7 @@ numbered! {
     /// let kind: MemoryKind = "pinned".parse()?;
     /// assert_eq!((kind, kind.to_string().as_str()), (MemoryKind::Pinned, "pinned"));
     /// assert!(kind.is_dereferenceable(Device::Cuda(0)));
+    /// assert_eq!("unified".parse::<MemoryKind>()?, MemoryKind::Managed); // its other name
     /// assert!("heap".parse::<MemoryKind>().is_err());
     /// # Ok::<(), libcai::Error>(())
     /// ```
