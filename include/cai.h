@@ -710,29 +710,34 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * there are others, call it in each of them until `left` is 0. No array ends while a stream that
  * the call works on, or that is current on the thread (cai/device.h), is being captured, since
  * memory must not be freed into a graph; a later call ends it. Call the function with `wait`, and
- * with that context current, before destroying or resetting a context in which arrays were used
- * (for arrays that still have references, call cai_owner_pending() with 2). A use that was not
- * drained is dropped once a context with the same handle is met, and then the producer's code runs;
- * until then it stays deferred. If the driver does not report whether a use is complete, the use is
- * kept, unless its context was destroyed or has failed for good. Where no event could be recorded
- * (for a use that was abandoned, or at a last release, in a capture or because the driver failed),
- * the host must wait for the context; if the context is not known either, it waits for each context
- * that the function is called for. Like cai_device_synchronize(), that is allowed only outside of
- * captures, on other threads too: while libcai sees a capture there, it does not wait, and those
- * are left. Memory whose free a capture has put off is no array: cai_pending_flush() frees it.
+ * with that context current, before destroying or resetting a context in which arrays were used.
+ * For arrays that still have references, call cai_owner_pending() with 2; and release them before
+ * memory is allocated in a new context, since the driver is asked about their address to learn that
+ * they went with the old one. A use that was not drained is dropped once a context with the same
+ * handle is met, and then the producer's code runs; until then it stays deferred. If the driver
+ * does not report whether a use is complete, the use is kept, unless its context was destroyed or
+ * has failed for good. Where no event could be recorded (for a use that was abandoned, or at a last
+ * release, in a capture or because the driver failed), the host must wait for the context; if the
+ * context is not known either, it waits for each context that the function is called for. Like
+ * cai_device_synchronize(), that is allowed only outside of captures, on other threads too: while
+ * libcai sees a capture there, it does not wait, and those are left. Memory whose free a capture
+ * has put off is no array: cai_pending_flush() frees it.
  *
- * @param wait  not 0: the host waits for the uses to complete, also for those that the code which
- *              it runs adds: while that always adds another one, the call does not return. It also
- *              waits for deferred ends, and pending frees (cai/memory.h), that other threads are
- *              running at that moment, unless it is called within one, within a manager's function,
- *              in a function on a GPU stream, or by work of a CPU stream. So none of them may wait
- *              for the caller, or need a lock that the caller holds: release the GIL first
+ * @param wait  not 0: the host waits for the uses of what was released before the call, and of what
+ *              the code that then runs releases: while that always releases something, the call
+ *              does not return. It does not wait for what other threads release meanwhile. Within
+ *              an end, what was deferred before ends after that end. The call also waits for
+ *              deferred ends, and pending frees (cai/memory.h), that other threads are running at
+ *              that moment, unless it is called within one, within a manager's function, in a
+ *              function on a GPU stream, or by work of a CPU stream. So none of them may wait for
+ *              the caller, or need a lock that the caller holds: release the GIL first
  * @param left  may be NULL; receives the number of arrays whose end is still deferred, plus the
  *              abandoned uses that are pending. References that CPU streams hold do not count: wait
  *              for those streams by their own functions. Nor do ends that another thread is running
- *              at that moment, or, where the call does not wait for those, has found possible; nor
- *              references that living graphs hold: they are released when the graph is destroyed,
- *              or some time after, by a thread of the driver
+ *              at that moment, or, where the caller must not wait for those, has found possible;
+ *              nor, within an end, those that follow it; nor references that living graphs hold:
+ *              they are released when the graph is destroyed, or some time after, by a thread of
+ *              the driver
  * @return #CAI_OK, also without a driver if nothing was deferred; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;
  *         #CAI_ERR_MEMORY. Since 0.1. */
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);

@@ -235,7 +235,9 @@ enum {
 
 /** Synchronises a device, calls the callbacks, runs the pending frees (cai_pending_add()), resets
  * the managers of the device, and drops the calling thread's current streams of it. Callbacks run
- * in the order in which they were added, with no lock held.
+ * in the order in which they were added, with no lock held. It waits for frees and ends that other
+ * threads are running, where cai_pending_flush() does, and for that no lock that they need may be
+ * held: release the GIL first.
  *
  * @param flags  CAI_RESET_*. With #CAI_RESET_CONTEXT no other thread may be in a call that uses the
  *               device, of libcai or of the driver, until this one returns; nor in cai_drain() or

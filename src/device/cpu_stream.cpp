@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/must_not_await.hpp"
+
 namespace cai::device {
 namespace {
 
@@ -66,12 +68,16 @@ void CpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *con
     push(work, done, context);
     return;
   }
+  const MustNotAwait here;  // as on the thread of a queue
   if (const std::optional<cai_error> failure = run(work, context)) throw Failure(*failure);
   if (done) done(context);
 }
 
 void CpuStream::attach(void (*release)(void *context), void *context) {
-  if (!queue_) return release(context);
+  if (!queue_) {
+    const MustNotAwait here;
+    return release(context);
+  }
   // `release` may end this stream, and its thread, while the push is still under way.
   const std::shared_ptr<Queue> held = queue_;
   held->push_always(std::make_unique<Task>(Task{nullptr, release, context}));

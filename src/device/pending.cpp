@@ -466,11 +466,15 @@ void look_at_pending(cai_device device, std::uint64_t stream) noexcept {
 
 bool make_room(cai_device device) noexcept {
   const bool has_freed = flush_and_report(device, Flush::all);
-  return order::await_running(order::Runs::own_free) || has_freed;
+  if (!order::await_running(order::Runs::own_free)) return has_freed;
+  flush_and_report(device, Flush::all);  // a thread that only looked has put the others back
+  return true;
 }
 
 void flush_before_reset(cai_device device) noexcept {
   flush_and_report(device, Flush::if_deferred);
+  if (!order::await_running(order::Runs::end)) return;
+  flush_and_report(device, Flush::if_deferred);  // what others have put back, or added
 }
 
 void forget_pending(cai_device device) noexcept {

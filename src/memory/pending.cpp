@@ -107,11 +107,17 @@ void run_ends(driver::Faults &failed) noexcept {
   if (guard(&problem, [] { order::drain(false); }) == CAI_ERR_CUDA) failed.note(problem);
 }
 
-void run_frees(cai_device device, driver::Faults &failed) noexcept {
+// Returns whether a capture forbids to free anything now.
+bool run_frees(cai_device device, driver::Faults &failed, cai_error *captured) noexcept {
   cai_error problem;
-  if (guard(&problem, [&] { device::flush_pending(device, failed); }) != CAI_OK) {
+  const cai_status status = guard(&problem, [&] { device::flush_pending(device, failed); });
+  if (status == CAI_OK) return false;
+  if (status != CAI_ERR_CAPTURE) {
     failed.note(problem);
+    return false;
   }
+  *captured = problem;
+  return true;
 }
 
 }  // namespace
@@ -123,12 +129,17 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     device::require_slot(device);
     driver::Faults failed;
+    cai_error captured;
     memory::run_ends(failed);
-    memory::run_frees(device, failed);
-    // What other threads run may leave more, or put a free back.
-    if (order::await_running(order::Runs::end)) memory::run_ends(failed);
-    memory::run_frees(device, failed);
-    static_cast<void>(order::await_running(order::Runs::end));
+    bool is_captured = memory::run_frees(device, failed, &captured);
+    // What other threads run may leave more, or put a free back; and a capture may have ended.
+    if (order::await_running(order::Runs::end)) {
+      memory::run_ends(failed);
+      is_captured = memory::run_frees(device, failed, &captured) && is_captured;
+      static_cast<void>(order::await_running(order::Runs::end));
+    }
+    is_captured = memory::run_frees(device, failed, &captured) && is_captured;
+    if (is_captured) failed.note(captured);
     failed.raise();
   });
 }

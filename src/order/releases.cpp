@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/releases.hpp"
 
-#include <atomic>
+#include <algorithm>
 
-#include "core/global_lock.hpp"
-#include "core/immortal.hpp"
 #include "driver/host_function.hpp"
 #include "driver/pointer.hpp"
 #include "order/above.hpp"
 #include "order/by_address.hpp"
+#include "order/deferred.hpp"
 #include "order/edge.hpp"
 #include "order/producers.hpp"
 #include "order/running.hpp"
@@ -18,128 +17,13 @@
 namespace cai::order {
 namespace {
 
-constexpr int asked_in_passing = 8;
-constexpr int looked_at_in_passing = 64;
-constexpr uint64_t every_pass = UINT64_MAX;
-
-// Uses of owners, the oldest first.
-struct List {
-  Uses *first = nullptr;
-  Uses *last = nullptr;
-
-  void push(Uses *uses) noexcept {
-    uses->next = nullptr;
-    (last ? last->next : first) = uses;
-    last = uses;
-  }
-  Uses *pop() noexcept {
-    Uses *const uses = first;
-    if (uses) {
-      first = uses->next;
-      if (!first) last = nullptr;
-    }
-    return uses;
-  }
-};
-
-// Those whose end is deferred. The lock is held for the lists alone.
-struct Waiting {
-  GlobalLock mutex;
-  List pending;
-  Uses *due = nullptr;  // nothing is pending: any thread may end them
-  int64_t due_count = 0;
-  int64_t looked_at = 0;              // in neither list: a thread asks whether they are complete
-  std::atomic<int64_t> count{0};      // of all
-  std::atomic<uint64_t> put_offs{0};  // by ends and frees that run, so far
-  std::atomic<uint64_t> passes{0};    // of drains that wait, so far
-};
-
-// Never destroyed: arrays may end as late as the process does.
-Waiting &waiting() {
-  return immortal<Waiting>();
-}
-
-// Removes from the list those uses that have work pending in the context, or none at all: at most
-// `asked` of them, after looking at no more than `looked`, and none that a later pass, or this one,
-// has asked about. The others looked at move to the end of the list.
-Uses *take(driver::CUcontext context, int64_t asked, int64_t looked, uint64_t pass,
-           Ending &ending) noexcept {
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  Uses *taken = nullptr;
-  while (asked > 0 && looked > 0) {
-    Uses *const uses = all.pending.pop();
-    if (!uses) break;
-    if (uses->asked_in < pass && (uses->pending_in(context) || !uses->pending())) {
-      if (pass != every_pass) uses->asked_in = pass;
-      uses->next = taken;
-      taken = uses;
-      ++all.looked_at;
-      --asked;
-    } else {
-      all.pending.push(uses);
-      --looked;
-    }
-  }
-  if (!taken && all.looked_at != 0) ending.miss();
-  return taken;
-}
-
-// Removes those whose context is not known.
-Uses *take_lost(Ending &ending) noexcept {
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  if (all.looked_at != 0) ending.miss();
-  Uses *taken = nullptr;
-  for (int64_t left = all.count.load(std::memory_order_relaxed); left > 0; --left) {
-    Uses *const uses = all.pending.pop();
-    if (!uses) break;
-    if (!uses->is_lost_anywhere()) {
-      all.pending.push(uses);
-      continue;
-    }
-    uses->next = taken;
-    taken = uses;
-    ++all.looked_at;
-  }
-  return taken;
-}
-
-// Puts one back that was taken.
-void put_back(Uses *uses) noexcept {
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  all.pending.push(uses);
-  --all.looked_at;
-}
-
-// Removes one that is due, which this Ending has found; null: any. Returns null if there is none.
-Uses *take_due(const Ending *by) noexcept {
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  Uses **place = &all.due;
-  while (*place && by && (*place)->found_by != by) place = &(*place)->next;
-  Uses *const uses = *place;
-  if (!uses) return nullptr;
-  *place = uses->next;
-  --all.due_count;
-  all.count.fetch_sub(1, std::memory_order_relaxed);
-  return uses;
-}
-
-int64_t due_count() noexcept {
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  return all.due_count;
-}
+constexpr int64_t asked_in_passing = 8;
+constexpr int64_t looked_at_in_passing = 64;
 
 // Of those whose end is deferred; where nothing of others is ended, not those that they have found
 // complete.
 int64_t count_left() noexcept {
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  const int64_t count = all.count.load(std::memory_order_relaxed);
-  return may_await_running() ? count : count - all.due_count;
+  return may_await_running() ? deferred::count() : deferred::count() - deferred::count_due();
 }
 
 // Whether the memory was destroyed with its context. Then the streams of that context were, too,
@@ -185,30 +69,42 @@ bool is_any_captured(driver::Session &session, Uses &uses) noexcept {
   return uses.is_any_captured(session);
 }
 
-// Makes those due that are complete, of those that take() returns. Returns whether there are any.
-bool settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
-            int64_t asked, int64_t looked, Ask ask, Sight &sight, Ending &ending,
-            uint64_t pass = every_pass) noexcept {
-  // Meanwhile they are in no list.
+enum class Found { complete, pending, no_more };
+
+// Asks whether the next one is complete, of those that `among` includes, or, for null, of any; then
+// it is due, and else noted in `asked`, unless that is null.
+Found settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+             int64_t *most_passed, Ask ask, const deferred::Survey *among, deferred::Survey *asked,
+             Sight &sight, Ending &ending) noexcept {
   const Running running(ask == Ask::and_wait ? Runs::wait : Runs::end);
-  Uses *taken = take(context, asked, looked, pass, ending);
-  const bool any = taken;
-  while (taken) {
-    Uses *const uses = taken;
-    taken = uses->next;
-    uses->settle(session, context, context_id, ask);
-    const bool is_due = !uses->pending() && !is_any_captured(session, *uses) && !sight.captures();
-    is_due ? ending.add(uses) : put_back(uses);
+  bool missed = false;
+  Uses *const uses = deferred::ask_next(context, context_id, most_passed, among, &missed);
+  if (missed) ending.miss();
+  if (!uses) return Found::no_more;
+  uses->settle(session, context, context_id, ask);
+  if (!uses->pending() && !is_any_captured(session, *uses) && !sight.captures()) {
+    ending.add(uses);
+    return Found::complete;
   }
-  return any;
+  cai_error error;
+  const cai_status noted = guard(&error, [&] {
+    if (asked) asked->note_asked(*uses, context_id);
+  });
+  deferred::put_back(uses);
+  if (noted == CAI_OK) return Found::pending;
+  session.faults.note(error);
+  return Found::no_more;
 }
 
-// Adds those that others have found complete. Not within an end: each would run the next one inside
-// of it.
-void add_due(Sight &sight, Ending &ending) noexcept {
-  if (!may_await_running()) return;
-  const int64_t count = due_count();
-  if (count != 0 && !sight.captures()) ending.add_of_others(count);
+// Asks about as many as a call may that is not made for that.
+void settle_some(driver::Session &session, const Stream &stream, int64_t asked, int64_t passed,
+                 Ending &ending) noexcept {
+  Sight sight(session, stream);
+  for (; asked > 0; --asked) {
+    const Found found = settle(session, stream.context, stream.context_id, &passed, Ask::in_passing,
+                               nullptr, nullptr, sight, ending);
+    if (found == Found::no_more) return;
+  }
 }
 
 // Runs `body(context, id)` in each context that exists and can be queried.
@@ -232,10 +128,12 @@ void in_each(driver::Session &session, Body &&body) {
 }
 
 // Those whose context is not known: the host waits in each context that can be queried.
-void await_lost(driver::Session &session, Ending &ending) {
+void await_lost(driver::Session &session, const deferred::Survey &survey, Ending &ending) {
   const Running running(Runs::wait);
-  Uses *lost = take_lost(ending);
-  if (!lost) return;
+  bool missed = false;
+  const bool any = deferred::ask_lost(survey, &ending, &missed);
+  if (missed) ending.miss();
+  if (!any) return;
   bool is_over = true;
   cai_error error;
   const cai_status status = guard(&error, [&] {
@@ -243,34 +141,57 @@ void await_lost(driver::Session &session, Ending &ending) {
       is_over = wait_for_context(session) && is_over;
     });
   });
-  while (Uses *const uses = lost) {
-    lost = uses->next;
+  while (Uses *const uses = deferred::next_asked(&ending)) {
     if (status == CAI_OK && is_over) uses->find_lost();
-    put_back(uses);
+    deferred::put_back(uses);
   }
   if (status != CAI_OK) throw Failure(error);
 }
 
-void settle_all(driver::Session &session, Ask ask, Ending &ending) {
+void settle_complete(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+                     deferred::Survey &survey, Sight &sight, Ending &ending) noexcept {
+  Found found = Found::pending;
+  while (found != Found::no_more) {
+    int64_t most_passed = INT64_MAX;
+    found = settle(session, context, context_id, &most_passed, Ask::for_all, &survey, &survey,
+                   sight, ending);
+  }
+}
+
+// The host waits for one after another until one is complete, and then takes those that are, too,
+// without waiting: what is complete is to end before the next wait.
+void await_some(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+                deferred::Survey &survey, Sight &sight, Ending &ending) noexcept {
+  Found found = Found::pending;
+  while (found == Found::pending) {
+    int64_t most_passed = INT64_MAX;
+    found = settle(session, context, context_id, &most_passed, Ask::and_wait, &survey, &survey,
+                   sight, ending);
+    if (found == Found::no_more) return;
+    trace::edge({-1}, trace::host, {trace::Side::owner},
+                "made: the host has waited in a context (uses of arrays that have ended)");
+  }
+  while (found == Found::complete) {
+    int64_t most_passed = INT64_MAX;
+    found = settle(session, context, context_id, &most_passed, Ask::for_all, &survey, nullptr,
+                   sight, ending);
+  }
+}
+
+void settle_all(driver::Session &session, Ask ask, deferred::Survey &survey, Ending &ending) {
   Sight sight(session);
-  if (ask == Ask::and_wait) await_lost(session, ending);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
-    const int64_t count = waiting().count.load(std::memory_order_relaxed);
-    if (ask == Ask::and_wait) {
-      // One by one: what is complete meanwhile is not kept from other threads.
-      const uint64_t pass = 1 + waiting().passes.fetch_add(1, std::memory_order_relaxed);
-      while (settle(session, context, id, 1, count, ask, sight, ending, pass)) {
-      }
-    } else {
-      settle(session, context, id, count, count, ask, sight, ending);
-    }
-    if (count != 0 && ask == Ask::and_wait) {
-      trace::edge({-1}, trace::host, {trace::Side::owner},
-                  "made: the host has waited in a context (uses of arrays that have ended)");
+    if (ask != Ask::and_wait) {
+      settle_complete(session, context, id, survey, sight, ending);
+    } else if (!ending.has_own()) {
+      await_some(session, context, id, survey, sight, ending);
     }
     destroy_condemned(session, context, id);
   });
-  add_due(sight, ending);
+  // Not within an end: each would run the next one inside of it.
+  if (may_await_running() && deferred::count_due() != 0 && !sight.captures()) {
+    ending.add_of_others(survey);
+  }
 }
 
 // Then nothing is pending, and neither in a forked child.
@@ -362,11 +283,7 @@ void put_off(Uses *uses) noexcept {
   // The client may destroy those streams after this, and to query a destroyed one may crash the
   // driver.
   uses->lose_marked();
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  all.pending.push(uses);
-  all.count.fetch_add(1, std::memory_order_relaxed);
-  if (Running::is_here()) all.put_offs.fetch_add(1, std::memory_order_relaxed);
+  deferred::add(uses);
 }
 
 void end_in_later_call(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
@@ -458,20 +375,22 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   end(owner);
 }
 
+// Whose end runs on this thread.
+static constinit thread_local Ending *ending_here = nullptr;
+
 void Ending::add(Uses *uses) noexcept {
-  has_own_ = true;
-  uses->found_by = this;
-  Waiting &all = waiting();
-  const std::lock_guard lock(all.mutex);
-  uses->next = std::exchange(all.due, uses);
-  ++all.due_count;
-  --all.looked_at;
+  Ending *const around = ending_here;
+  const bool is_left = around && uses->arrival <= around->arrived_;
+  Ending &its = is_left ? *around : *this;
+  has_left_some_ = has_left_some_ || is_left;
+  its.has_own_ = true;
+  deferred::make_due(uses, &its);
 }
 
 // What would end here belongs to others. If this caller, or another thread, is capturing, to free
 // memory may ruin those captures.
 bool Ending::run() {
-  if (!has_own_ && others_ == 0) return false;
+  if (!has_own_ && !others_) return has_left_some_;
   driver::Session session;
   session.use_relaxed_mode();
   const bool any = run_all(&session);
@@ -480,28 +399,34 @@ bool Ending::run() {
 }
 
 bool Ending::run_all(driver::Session *session) noexcept {
-  bool any = false;
-  if (std::exchange(has_own_, false)) {
-    while (run_one(session, this)) any = true;
+  bool any = has_left_some_;
+  while (has_own_ || others_) {
+    has_own_ = false;
+    while (run_one(session, this, nullptr)) any = true;
+    const deferred::Survey *const others = std::exchange(others_, nullptr);
+    while (others && run_one(session, nullptr, others)) any = true;
   }
-  for (; others_ > 0 && run_one(session, nullptr); --others_) any = true;
-  others_ = 0;
   return any;
 }
 
-bool Ending::run_one(driver::Session *session, const Ending *found_by) noexcept {
-  const Running running(Runs::end);
-  Uses *const uses = take_due(found_by);
+bool Ending::run_one(driver::Session *session, const Ending *found_by,
+                     const deferred::Survey *others) noexcept {
+  Running running(Runs::end);
+  Uses *const uses = deferred::take_due(found_by, others);
   if (!uses) return false;
+  running.is_of(uses->release);
   // Who has found that it may end could not ask about this thread's stream 2.
   if (session && uses->is_freed_on_this_thread() && is_any_captured(*session, *uses)) {
-    put_off(uses);
+    deferred::put_back_due(uses);
     return true;
   }
   cai_owner *const owner = uses->owner;
   void (*const end)(cai_owner *) = uses->end;
   delete uses;
+  Ending *const around = std::exchange(ending_here, this);
+  arrived_ = deferred::last_arrival();
   end(owner);
+  ending_here = around;
   return true;
 }
 
@@ -511,19 +436,18 @@ Ending::~Ending() {
 }
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
-  if (waiting().count.load(std::memory_order_relaxed) == 0) return;
+  const int64_t count = deferred::count();
+  // Within an end each would run the next one inside of it.
+  if (count == 0 || Running::is_here()) return;
   session.use_relaxed_mode();  // first, since it may fail
-  Sight sight(session, stream);
-  settle(session, stream.context, stream.context_id, asked_in_passing, looked_at_in_passing,
-         Ask::in_passing, sight, ending);
+  settle_some(session, stream, std::min(count, asked_in_passing), looked_at_in_passing, ending);
 }
 
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending) {
-  const int64_t count = waiting().count.load(std::memory_order_relaxed);
+  const int64_t count = deferred::count();
   if (count == 0) return;
   session.use_relaxed_mode();
-  Sight sight(session, stream);
-  settle(session, stream.context, stream.context_id, count, count, Ask::in_passing, sight, ending);
+  settle_some(session, stream, count, count, ending);
 }
 
 std::unique_ptr<Uses> new_holder(cai_owner *owner) {
@@ -563,32 +487,34 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
 }
 
 struct Ended {
-  bool any, missed;  // missed: another thread was looking at more
+  bool any, missed;  // missed: another thread was asking about more
 };
 
-static Ended end_all(bool waits) {
-  if (waiting().count.load(std::memory_order_acquire) == 0 && !any_condemned()) return {};
+static Ended end_all(Ask ask, deferred::Survey &survey, bool asks_lost) {
+  if (deferred::count() == 0 && !any_condemned()) return {};
   Ending ending;
   {
     driver::Session session;
-    settle_all(session, waits ? Ask::and_wait : Ask::for_all, ending);
+    if (asks_lost) await_lost(session, survey, ending);
+    settle_all(session, ask, survey, ending);
     session.finish();
   }
   return {ending.run(), ending.has_missed()};
 }
 
 void drain(bool waits) {
-  // What another thread ends, or looks at, this one waits for.
+  deferred::Survey survey;
   const bool awaits = waits && may_await_running();
-  // An end may release other arrays, whose end is then deferred.
-  const auto &put_offs = waiting().put_offs;
+  bool asks_lost = waits;
   for (bool again = true; again;) {
-    const uint64_t before = put_offs.load(std::memory_order_relaxed);
-    const auto [any, missed] = end_all(waits);
-    again = any || (awaits && missed);
-    if (!awaits) continue;
+    const uint64_t arrived = deferred::last_arrival();
+    const auto [any, missed] = end_all(waits ? Ask::and_wait : Ask::for_all, survey, asks_lost);
+    again = any;
+    asks_lost = waits && !any;
+    if (any || !awaits) continue;
+    // What another thread ends, or asks about, this one waits for. It may release more.
     for (const Runs what : {Runs::wait, Runs::end}) static_cast<void>(await_running(what));
-    if (put_offs.load(std::memory_order_relaxed) != before) again = true;
+    again = missed || deferred::any_since(arrived, survey);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "order/uses.hpp"
+#include "order/deferred.hpp"
 
 namespace cai::order {
 
@@ -28,25 +28,30 @@ class Ending {
   ~Ending();
 
   // Adds uses that are complete to the list of those that are due, from which a drain on any thread
-  // may take them. This Ending ends them at the latest.
+  // may take them. This Ending ends them at the latest; or, within an end, that end's own Ending
+  // after it, unless the end has deferred them: else each would run the next one inside of it.
   void add(Uses *uses) noexcept;
-  // This Ending ends that many of others, too.
-  void add_of_others(int64_t count) noexcept { others_ += count; }
+  bool has_own() const noexcept { return has_own_; }
+  // This Ending ends those of others, too, that the survey includes; it must live as long.
+  void add_of_others(const deferred::Survey &survey) noexcept { others_ = &survey; }
 
-  // Another thread was looking at uses that are in no list meanwhile.
+  // Another thread was asking about some.
   void miss() noexcept { has_missed_ = true; }
   bool has_missed() const noexcept { return has_missed_; }
 
-  // Ends those now, and returns whether there were any. A failure of the driver is thrown after all
+  // Ends those now, and returns whether any were added. A failure of the driver is thrown after all
   // have ended.
   bool run();
 
  private:
   bool run_all(driver::Session *session) noexcept;
-  bool run_one(driver::Session *session, const Ending *found_by) noexcept;
+  bool run_one(driver::Session *session, const Ending *found_by,
+               const deferred::Survey *others) noexcept;
 
   bool has_own_ = false;
-  int64_t others_ = 0;
+  bool has_left_some_ = false;  // to the Ending of the end that runs here
+  std::uint64_t arrived_ = 0;   // the last arrival before the end that it runs
+  const deferred::Survey *others_ = nullptr;
   bool has_missed_ = false;
 };
 

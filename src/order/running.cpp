@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/running.hpp"
 
+#include <atomic>
 #include <cstddef>
 
 #include "core/immortal.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 struct Runners {
   Visitors of[3];
+  std::atomic<std::uint64_t> releases{0};
 
   static Visitors &of_those(Runs what) noexcept {
     return immortal<Runners>().of[static_cast<std::size_t>(what)];
@@ -18,15 +20,31 @@ struct Runners {
 };
 
 constinit thread_local int depth = 0;
+constinit thread_local std::uint64_t release_here = 0;  // of what runs
 
 }  // namespace
 
-Running::Running(Runs what) noexcept : visit_(Runners::of_those(what)) {
-  ++depth;
+Running::Running(Runs what) noexcept
+    : visit_(Runners::of_those(what)), release_around_(release_here) {
+  if (depth++ == 0) release_here = last_release();
 }
 
 Running::~Running() {
   --depth;
+  release_here = release_around_;
+}
+
+void Running::is_of(std::uint64_t release) noexcept {
+  release_here = release;
+}
+
+std::uint64_t last_release() noexcept {
+  return immortal<Runners>().releases.load(std::memory_order_relaxed);
+}
+
+std::uint64_t number_of_release() noexcept {
+  if (Running::is_here()) return release_here;
+  return 1 + immortal<Runners>().releases.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Running::is_here() noexcept {

@@ -3,6 +3,8 @@
 // may take long.
 #pragma once
 
+#include <cstdint>
+
 #include "core/must_not_await.hpp"
 #include "core/visitors.hpp"
 
@@ -24,10 +26,20 @@ class Running {
   ~Running();
   static bool is_here() noexcept;
 
+  // It is the end that this release has deferred.
+  void is_of(std::uint64_t release) noexcept;
+
  private:
   MustNotAwait here_;
   Visitors::Visit visit_;
+  std::uint64_t release_around_;
 };
+
+// Releases that are deferred are numbered, so that a drain need not wait for later ones. What an
+// end releases in turn has the number of that end; what a free releases, the last number that was
+// taken before the free.
+std::uint64_t number_of_release() noexcept;
+std::uint64_t last_release() noexcept;
 
 // Not within a MustNotAwait, or a function on a GPU stream.
 bool may_await_running() noexcept;

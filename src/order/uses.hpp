@@ -241,9 +241,10 @@ class Uses {
   // For the list of deferred ends.
   cai_owner *owner = nullptr;
   void (*end)(cai_owner *owner) = nullptr;
-  Uses *next = nullptr;
-  const void *found_by = nullptr;  // the Ending that has found it complete
-  std::uint64_t asked_in = 0;      // the last pass of cai_drain() that has waited for it
+  Uses *next = nullptr, *previous = nullptr;
+  const void *asker = nullptr;  // who asks whether it is complete, or has found so
+  std::uint64_t release = 0;  // the number of the release that has deferred it (order/running.hpp)
+  std::uint64_t arrival = 0;  // its own number in the list
 
  private:
   struct Kept {

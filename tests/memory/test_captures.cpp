@@ -295,6 +295,38 @@ TEST_F(Captures, AFlushHarmsNoCaptureThatBeginsMeanwhile) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
+// The flush waits for another thread, which ends the capture: then it frees, and says no more of
+// it.
+TEST_F(Captures, OneThatEndsDuringAFlushIsNoFailureOfIt) {
+  const OwnStream blocking = make_stream(gpu0, CAI_MODE_SYNC);
+  struct Capturing {
+    cai_stream *on;
+    std::atomic<bool> runs{false}, may_end{false};
+    static cai_status free(void *context, cai_error *) {
+      auto &self = *static_cast<Capturing *>(context);
+      self.runs = true;
+      while (!self.may_end) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      end(self.on);
+      return CAI_OK;
+    }
+  } capturing{blocking};
+  ASSERT_OK(cai_pending_add(gpu0, 0, Capturing::free, &capturing, error));
+  std::thread other([] { EXPECT_EQ(cai_pending_flush(gpu0, nullptr), CAI_OK); });
+  while (!capturing.runs) std::this_thread::yield();
+  int freed = 0;
+  const auto count = [](void *context, cai_error *) {
+    ++*static_cast<int *>(context);
+    return cai_status{CAI_OK};
+  };
+  ASSERT_OK(cai_pending_add(gpu0, 0, count, &freed, error));
+  begin(blocking);  // relaxed: any thread may end it
+  capturing.may_end = true;
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(freed, 1);
+  other.join();
+}
+
 // Another thread has begun to capture a blocking stream since the legacy stream was asked.
 TEST_F(Captures, OneThatBeginsMeanwhilePutsOffMemoryOfTheLegacyStream) {
   const OwnStream blocking = make_stream(gpu0, CAI_MODE_SYNC);

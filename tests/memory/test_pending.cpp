@@ -273,6 +273,14 @@ TEST_F(Pending, AFlushWaitsForTheFreesOfOtherThreads) {
   other.join();
 }
 
+TEST_F(Pending, AResetWaitsForTheFreesOfOtherThreads) {
+  Running slow{[] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }};
+  std::thread other = slow.begin();
+  EXPECT_EQ(cai_device_reset(tested(), 0, nullptr), CAI_OK);
+  EXPECT_TRUE(slow.is_over);
+  other.join();
+}
+
 TEST_F(Pending, NoFlushWithinAFreeWaitsForOtherFrees) {
   std::atomic<int> both{0};
   const auto meet = [&] {
@@ -334,6 +342,25 @@ TEST_F(Pending, NoFlushByWorkOfACpuStreamWaitsForFrees) {
   ASSERT_EQ(cai_stream_enqueue(stream, work, nullptr, &waiting.runs, nullptr), CAI_OK);
   waiting.begin().join();
   EXPECT_TRUE(waiting.is_over);
+}
+
+// Nor by work that runs within the call which queues it.
+TEST_F(Pending, NoFlushByWorkThatRunsAtOnceWaitsForFrees) {
+  const OwnStream stream = make_stream(cpu, CAI_MODE_DEFAULT);
+  struct Work {
+    Running waiting{[this] { Running::await(is_done); }};
+    std::atomic<bool> is_done{false};
+    static cai_status run(void *, cai_error *) {
+      flush(tested());
+      EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+      return CAI_OK;
+    }
+    static void done(void *context) { static_cast<Work *>(context)->is_done = true; }
+  } work;
+  std::thread other = work.waiting.begin();
+  EXPECT_EQ(cai_stream_enqueue(stream, Work::run, Work::done, &work, nullptr), CAI_OK);
+  other.join();
+  EXPECT_TRUE(work.waiting.is_over);
 }
 
 TEST_F(Pending, IsFlushedForWantOfMemoryUnlessDeferred) {

@@ -42,7 +42,7 @@ WIDE = [hunt.wide(40000, 1), hunt.wide(150000, 2), hunt.wide(600000, 6)]
 # Code that serves all callers alike: the callers make no other site of it.
 ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
-    "settle(session, stream.context, stream.context_id, asked_in_passing, looked_at_in_passing,",
+    "settle_some(session, stream, std::min(count, asked_in_passing), looked_at_in_passing, ending);",
     "uses->keep_marked(session, 0);",
     "return give_back_in_order(memory, error);",
     "return give_back_once_unused(memory, which, error);",
@@ -120,7 +120,7 @@ SELDOM = [
 ]
 # Places that no explorer reaches, by their code.
 UNREACHED = {
-    "settle(session, stream.context, stream.context_id, count,": "nobody asks libcai's own streams",
+    "settle_some(session, stream, count, count, ending);": "nobody asks libcai's own streams",
     "order(session, stream, origin, Edge::within": "no second failure after a fork",
     "await_keepers(demand, 0);": "no memory is used by streams of the CPU",
     "return event_after_all(array, value, nothing_more);": "no array is exported to Arrow",

@@ -393,6 +393,57 @@ TEST_F(Releases, OfManyThatDrain) {
   EXPECT_EQ(deepest, 1);
 }
 
+// Nor do they if they use other arrays, which looks for what may end.
+TEST_F(Releases, OfManyThatUseOtherArrays) {
+  int depth = 0, deepest = 0;
+  const std::uint64_t consumer = value(stream());
+  Array other(memory(), CAI_STREAM_STREAM, value(stream()));
+  std::vector<std::unique_ptr<Owned>> arrays;
+  for (int i = 0; i < 100; ++i) {
+    arrays.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_NONE, 0, [&] {
+      deepest = std::max(deepest, ++depth);
+      EXPECT_EQ(begin_use({&other}, consumer), CAI_OK);
+      EXPECT_EQ(end_use({&other}, consumer), CAI_OK);
+      --depth;
+    }));
+    EXPECT_EQ(end_use({*arrays.back()}, consumer), CAI_OK);
+  }
+  for (const auto &array : arrays) array->release();
+  EXPECT_EQ(left(1), 0);
+  for (const auto &array : arrays) EXPECT_TRUE(array->ended());
+  EXPECT_EQ(deepest, 1);
+}
+
+// What a drain has found complete ends before it waits for the next. It does not wait for what
+// another thread releases meanwhile, but for what that end releases.
+TEST_F(Releases, EndWhileADrainWaitsForOthers) {
+  const std::uint64_t streams[] = {value(stream()), value(stream()), value(stream())};
+  Owned last(memory(), CAI_STREAM_NONE), later(memory(), CAI_STREAM_NONE);
+  Owned second(memory(), CAI_STREAM_NONE, 0, [&] { last.release(); });
+  Owned first(memory(), CAI_STREAM_NONE);
+  EXPECT_EQ(end_use({last}, value(stream())), CAI_OK);
+  Gate gates[] = {Gate(streams[0]), Gate(streams[1]), Gate(streams[2])};
+  EXPECT_EQ(end_use({first}, streams[0]), CAI_OK);
+  EXPECT_EQ(end_use({second}, streams[1]), CAI_OK);
+  EXPECT_EQ(end_use({later}, streams[2]), CAI_OK);
+  first.release();
+  second.release();
+  std::thread drain([this] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  });
+  gates[0].open();
+  while (!first.ended()) std::this_thread::yield();
+  EXPECT_FALSE(second.ended());
+  later.release();
+  gates[1].open();
+  drain.join();
+  EXPECT_TRUE(second.ended() && last.ended());
+  EXPECT_FALSE(later.ended());
+  gates[2].open();
+  EXPECT_EQ(left(1), 0);
+}
+
 // A look in passing that fails has lost nothing.
 TEST_F(Releases, AfterALookThatFailed) {
   Owned array(memory(), CAI_STREAM_NONE);

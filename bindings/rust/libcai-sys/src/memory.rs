@@ -1316,7 +1316,9 @@ functions! {
     ) -> cai_status;
     /// Synchronises a device, calls the callbacks, runs the pending frees ([`cai_pending_add()`]), resets
     /// the managers of the device, and drops the calling thread's current streams of it. Callbacks run
-    /// in the order in which they were added, with no lock held.
+    /// in the order in which they were added, with no lock held. It waits for frees and ends that other
+    /// threads are running, where [`cai_pending_flush()`] does, and for that no lock that they need may be
+    /// held: release the GIL first.
     ///
     /// # Arguments
     ///

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/deferred.hpp"
+
+#include <atomic>
+#include <mutex>
+
+#include "core/global_lock.hpp"
+#include "core/immortal.hpp"
+#include "order/running.hpp"
+
+namespace cai::order::deferred {
+namespace {
+
+// In the order in which they were added, but for those that were passed over.
+struct List {
+  Uses *first = nullptr;
+  Uses *last = nullptr;
+
+  void push(Uses *uses) noexcept {
+    uses->next = nullptr;
+    uses->previous = last;
+    (last ? last->next : first) = uses;
+    last = uses;
+  }
+  void remove(Uses *uses) noexcept {
+    (uses->previous ? uses->previous->next : first) = uses->next;
+    (uses->next ? uses->next->previous : last) = uses->previous;
+  }
+  void move_to_end(Uses *uses) noexcept {
+    remove(uses);
+    push(uses);
+  }
+};
+
+struct Lists {
+  GlobalLock mutex;  // held for the lists alone
+  List pending;
+  List due;
+  std::int64_t due_count = 0;
+  std::uint64_t arrivals = 0;
+  std::atomic<std::int64_t> count{0};  // of both
+};
+
+// Never destroyed: arrays may end as late as the process does.
+Lists &lists() {
+  return immortal<Lists>();
+}
+
+// Whether the survey, if there is one, is yet to ask about it.
+bool is_wanted(const Uses &uses, const Survey *survey, std::uint64_t context_id) noexcept {
+  return !survey || (survey->includes(uses) && !survey->has_asked(uses, context_id));
+}
+
+}  // namespace
+
+Survey::Survey() noexcept : last_release_(last_release()) {}
+
+std::int64_t count() noexcept {
+  return lists().count.load(std::memory_order_acquire);
+}
+
+std::int64_t count_due() noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  return all.due_count;
+}
+
+void add(Uses *uses) noexcept {
+  Lists &all = lists();
+  uses->release = number_of_release();
+  const std::lock_guard lock(all.mutex);
+  uses->asker = nullptr;
+  uses->arrival = ++all.arrivals;
+  all.pending.push(uses);
+  all.count.fetch_add(1, std::memory_order_release);
+}
+
+Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, std::int64_t *most_passed,
+               const Survey *survey, bool *missed) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  bool is_another_asking = false;
+  Uses *const end = all.pending.last;
+  for (Uses *each = all.pending.first; each && *most_passed > 0; --*most_passed) {
+    Uses *const next = each == end ? nullptr : each->next;
+    all.pending.move_to_end(each);
+    if (is_wanted(*each, survey, context_id)) {
+      // Who asks about it may hold its lock while the driver answers.
+      if (each->asker) {
+        is_another_asking = true;
+      } else if (each->pending_in(context) || !each->pending()) {
+        each->asker = &all;
+        return each;
+      }
+    }
+    each = next;
+  }
+  *missed = *missed || is_another_asking;
+  return nullptr;
+}
+
+bool ask_lost(const Survey &survey, const void *asker, bool *missed) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  bool any = false;
+  for (Uses *each = all.pending.first; each; each = each->next) {
+    if (!survey.includes(*each)) continue;
+    if (each->asker) {
+      *missed = true;
+    } else if (each->is_lost_anywhere()) {
+      each->asker = asker;
+      any = true;
+    }
+  }
+  return any;
+}
+
+Uses *next_asked(const void *asker) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  Uses *each = all.pending.first;
+  while (each && each->asker != asker) each = each->next;
+  return each;
+}
+
+void put_back(Uses *uses) noexcept {
+  const std::lock_guard lock(lists().mutex);
+  uses->asker = nullptr;
+}
+
+void make_due(Uses *uses, const void *found_by) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  all.pending.remove(uses);
+  uses->asker = found_by;
+  all.due.push(uses);
+  ++all.due_count;
+}
+
+Uses *take_due(const void *found_by, const Survey *survey) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  const auto is_it = [&](const Uses &uses) {
+    return found_by ? uses.asker == found_by : survey->includes(uses);
+  };
+  Uses *each = all.due.first;
+  while (each && !is_it(*each)) each = each->next;
+  if (!each) return nullptr;
+  all.due.remove(each);
+  --all.due_count;
+  all.count.fetch_sub(1, std::memory_order_relaxed);
+  return each;
+}
+
+void put_back_due(Uses *uses) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  uses->asker = nullptr;
+  all.pending.push(uses);
+  all.count.fetch_add(1, std::memory_order_release);
+}
+
+std::uint64_t last_arrival() noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  return all.arrivals;
+}
+
+bool any_since(std::uint64_t arrival, const Survey &survey) noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  for (const List *list : {&all.pending, &all.due}) {
+    for (const Uses *each = list->first; each; each = each->next) {
+      if (each->arrival > arrival && survey.includes(*each)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace cai::order::deferred

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The uses whose end is deferred: those that may be pending, and those that are due, which any
+// thread may end.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "order/uses.hpp"
+
+namespace cai::order::deferred {
+
+// What a drain asks about: what was released before it, or by what ends then; each once in each
+// context, whatever other threads ask and release meanwhile.
+class Survey {
+ public:
+  Survey() noexcept;
+  bool includes(const Uses &uses) const noexcept { return uses.release <= last_release_; }
+  bool has_asked(const Uses &uses, std::uint64_t context_id) const noexcept {
+    return asked_.count({context_id, uses.arrival}) != 0;
+  }
+  void note_asked(const Uses &uses, std::uint64_t context_id) {
+    asked_.emplace(context_id, uses.arrival);
+  }
+
+ private:
+  std::uint64_t last_release_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> asked_;
+};
+
+// All of them; and of those the ones that are due.
+std::int64_t count() noexcept;
+std::int64_t count_due() noexcept;
+
+void add(Uses *uses) noexcept;
+
+// For a thread that asks whether some are complete: returns the oldest that is pending in the
+// context, or nowhere, and that the survey, unless it is null, has not asked about. No other thread
+// asks about it until it is put back, or due. Those that are passed over move to the end of the
+// list, and `most_passed` is reduced by their number. Null: there is none; then `missed` is set if
+// another thread is asking about one.
+Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, std::int64_t *most_passed,
+               const Survey *survey, bool *missed) noexcept;
+
+// The same for those whose context is not known: marks all that the survey includes as asked about
+// by `asker`, and returns whether there are any. next_asked() returns them one by one.
+bool ask_lost(const Survey &survey, const void *asker, bool *missed) noexcept;
+Uses *next_asked(const void *asker) noexcept;
+
+void put_back(Uses *uses) noexcept;
+void make_due(Uses *uses, const void *found_by) noexcept;
+
+// Removes one that is due: one that `found_by` has found, or, for null, any that the survey
+// includes. Returns null if there is none.
+Uses *take_due(const void *found_by, const Survey *survey) noexcept;
+// Puts it back, as pending.
+void put_back_due(Uses *uses) noexcept;
+
+// The number of the last one that was added; and whether the survey includes any that was added
+// after that, or that another thread is asking about.
+std::uint64_t last_arrival() noexcept;
+bool any_since(std::uint64_t arrival, const Survey &survey) noexcept;
+
+}  // namespace cai::order::deferred
