@@ -225,7 +225,7 @@ bool can_access(cai_device device, cai_device owner) {
 }
 
 void close_mapped(cai_memory &memory, uint64_t) {
-  close_mapping(static_cast<Mapping *>(memory.context));
+  close_mapping(static_cast<Mapping *>(memory.context), memory.facts.device.id);
 }
 
 void close_opened(cai_memory &memory, uint64_t) {
@@ -273,6 +273,7 @@ memory::HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_dev
     const Mapping &mapping = *static_cast<const Mapping *>(memory->context);
     require_within(handle, handle.offset, size_of(mapping));
     facts.data = address_of(mapping) + handle.offset;
+    memory->outlives_context = outlives_contexts(mapping);
     session.finish();
   }
   memory->free_stream = memory::FreeStream(std::move(stream));

@@ -13,11 +13,11 @@
 
 namespace cai::ipc {
 
-// A pool of another process, imported once for all its open memory.
+// A pool of another process, imported once for all its open memory. It belongs to no context, nor
+// does its memory.
 struct ImportedPool {
   uint64_t process, process_start, id;
   int32_t device;
-  uint64_t epoch;
   driver::CUmemoryPool handle;
 };
 
@@ -28,6 +28,9 @@ struct Mapping {
   uint64_t size;
   std::shared_ptr<ImportedPool> pool;
   uint64_t shares;
+
+  // Whether it ended with a context.
+  bool has_ended() const noexcept { return !pool && !device::is_alive(key.device, epoch); }
 };
 
 namespace {
@@ -44,18 +47,14 @@ Mappings &mappings() {
 }
 
 void destroy_pool(ImportedPool *pool) noexcept {
-  if (device::is_alive(pool->device, pool->epoch)) {
-    static_cast<void>(driver::get().cuMemPoolDestroy(pool->handle));
-  }
+  static_cast<void>(driver::get().cuMemPoolDestroy(pool->handle));
   delete pool;
 }
 
-std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingKey &key,
-                                        uint64_t epoch) {
+std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingKey &key) {
   for (const Mapping *const other : mappings.all) {
-    if (other->pool && other->epoch == epoch && other->key.device == key.device &&
-        other->key.process == key.process && other->key.process_start == key.process_start &&
-        other->key.pool == key.pool) {
+    if (other->pool && other->key.device == key.device && other->key.process == key.process &&
+        other->key.process_start == key.process_start && other->key.pool == key.pool) {
       return other->pool;
     }
   }
@@ -73,9 +72,9 @@ void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device,
 }
 
 std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const MappingKey &key,
-                                          int32_t fd, driver::CUdevice owner, uint64_t epoch) {
+                                          int32_t fd, driver::CUdevice owner) {
   auto made = std::make_unique<ImportedPool>(
-      ImportedPool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
+      ImportedPool{key.process, key.process_start, key.pool, key.device, nullptr});
   void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
   try {
     driver::call(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
@@ -94,8 +93,7 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
 // for handles that name the pool differently. A handle may contain anything.
 Mapping *find_imported(const Mappings &mappings, driver::CUdeviceptr address) {
   for (Mapping *const other : mappings.all) {
-    const bool is_alive = device::is_alive(other->key.device, other->epoch);
-    if (other->pool && other->address == address && is_alive) return other;
+    if (other->pool && other->address == address) return other;
   }
   return nullptr;
 }
@@ -116,7 +114,7 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
   Mappings &known = mappings();
   const std::lock_guard lock(known.mutex);
   for (Mapping *const mapping : known.all) {
-    if (mapping->key != key || mapping->epoch != epoch) continue;
+    if (mapping->key != key || (!mapping->pool && mapping->epoch != epoch)) continue;
     ++mapping->shares;
     return mapping;
   }
@@ -128,8 +126,8 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
     driver::call(session.cu.cuIpcOpenMemHandle, &made->address, handle,
                  driver::ipc_lazy_peer_access);
   } else {
-    made->pool = find_pool(known, key, epoch);
-    if (!made->pool) made->pool = import_pool(session.cu, key, fd, owner, epoch);
+    made->pool = find_pool(known, key);
+    if (!made->pool) made->pool = import_pool(session.cu, key, fd, owner);
     driver::CUmemPoolPtrExportData data;
     std::memcpy(data.reserved, key.data, sizeof data.reserved);
     driver::call(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
@@ -158,7 +156,11 @@ uint64_t size_of(const Mapping &mapping) noexcept {
   return mapping.size;
 }
 
-void close_mapping(Mapping *mapping) {
+bool outlives_contexts(const Mapping &mapping) noexcept {
+  return mapping.pool != nullptr;
+}
+
+void close_mapping(Mapping *mapping, int32_t device) {
   Mappings &known = mappings();
   const std::lock_guard lock(known.mutex);
   if (mapping->shares > 1) {
@@ -170,11 +172,11 @@ void close_mapping(Mapping *mapping) {
     std::erase(known.all, mapping);
     closed.reset(mapping);
   };
-  if (!device::is_alive(mapping->key.device, mapping->epoch)) return take();
+  if (mapping->has_ended()) return take();
   try {
     driver::Session session;
     session.use_relaxed_mode();
-    session.in(device::primary(session, mapping->key.device).context, [&] {
+    session.in(device::primary(session, device).context, [&] {
       take();
       if (mapping->pool) {
         driver::call(session.cu.cuMemFree, mapping->address);

@@ -28,8 +28,12 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
 uint64_t address_of(const Mapping &mapping) noexcept;
 uint64_t size_of(const Mapping &mapping) noexcept;
 
-// Ends a share. The last one unmaps the memory. All work that uses it must be complete. Throws
-// managers::NotAsked if the driver fails before it is asked to: the share is still there.
-void close_mapping(Mapping *mapping);
+// Whether no reset ends it, as those of pools: it must be closed before.
+bool outlives_contexts(const Mapping &mapping) noexcept;
+
+// Ends a share of the GPU `device`. The last one unmaps the memory. All work that uses it must be
+// complete. Throws managers::NotAsked if the driver fails before it is asked to: the share is still
+// there.
+void close_mapping(Mapping *mapping, int32_t device);
 
 }  // namespace cai::ipc

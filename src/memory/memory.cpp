@@ -91,8 +91,8 @@ constinit thread_local Outliving outliving;
 
 bool add_if_it_outlives(cai_memory &memory) noexcept {
   const bool is_of_pool = memory.manager && memory.manager->is_from_pool(memory.block_kind);
-  if (is_of_pool && memory.epoch_gpu == outliving.gpu && memory.is_alive() &&
-      hold_if_held(memory)) {
+  if ((is_of_pool || memory.outlives_context) && memory.epoch_gpu == outliving.gpu &&
+      memory.is_alive() && hold_if_held(memory)) {
     memory.next = std::exchange(outliving.first, &memory);
   }
   return false;
@@ -103,13 +103,21 @@ bool add_if_it_outlives(cai_memory &memory) noexcept {
 void free_what_outlives(cai_device gpu) noexcept {
   outliving = {gpu.id, nullptr};
   take_out_if(add_if_it_outlives);
+  bool is_any_opened = false;
   while (cai_memory *const memory = outliving.first) {
     outliving.first = std::exchange(memory->next, nullptr);
     cai_error error;
     memory->freed_by_reset = true;
+    is_any_opened |= memory->outlives_context;
     if (cai_memory_free(memory, &error) != CAI_OK) report(error);
     cai_memory_release(memory);
   }
+  // What is not freed in the order of a stream waits for an event on that, of this very moment
+  // perhaps. If it cannot be found complete now, a later call frees it.
+  if (!is_any_opened) return;
+  cai_error error;
+  if (cai_device_synchronize(gpu, &error) != CAI_OK) report(error);
+  static_cast<void>(cai_drain(0, nullptr, nullptr));
 }
 
 bool has_lost_context(const cai_owner &keeper) noexcept {

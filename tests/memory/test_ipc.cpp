@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of another process: this program starts itself again, and that one shares.
 #include <fcntl.h>
-#include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
 
+#include "managers.hpp"
 #include "memories.hpp"
 #include "opener.hpp"
-
-extern char **environ;
+#include "talk.hpp"
 
 namespace test::ipc_tests {
 namespace {
 
-constexpr int talk_of_other = 3;
 constexpr std::uint64_t size = 1 << 16, offset = 4096;
 
 // What the other process must do.
@@ -26,38 +23,6 @@ struct Shared {
   cai_ipc_handle handle;
   unsigned char byte;
 };
-
-// Each message carries a descriptor, or none.
-void send_all(int talk, const void *message, std::size_t length, int fd) {
-  iovec part{const_cast<void *>(message), length};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (fd >= 0) {
-    header.msg_control = space;
-    header.msg_controllen = sizeof space;
-    cmsghdr *const control = CMSG_FIRSTHDR(&header);
-    *control = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
-    std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
-  }
-  MUST_BE(sendmsg(talk, &header, MSG_NOSIGNAL), length);
-}
-
-bool receive_all(int talk, void *message, std::size_t length, int *fd) {
-  iovec part{message, length};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof *fd)] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = space;
-  header.msg_controllen = sizeof space;
-  if (recvmsg(talk, &header, 0) != static_cast<ssize_t>(length)) return false;
-  const cmsghdr *const control = CMSG_FIRSTHDR(&header);
-  if (fd) *fd = -1;
-  if (fd && control) std::memcpy(fd, CMSG_DATA(control), sizeof *fd);
-  return true;
-}
 
 void must_be_ok(cai_status status, const cai_error &error) {
   if (status == CAI_OK) return;
@@ -151,24 +116,10 @@ class Other {
  public:
   // `devices`: which the other one sees, in which order; null: as this one.
   explicit Other(const char *devices = nullptr) {
-    int ends[2];
-    MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    const int far = fcntl_above(ends[1]);
-    posix_spawn_file_actions_adddup2(&actions, far, talk_of_other);
-    std::vector<char *> environment;
-    std::string visible = std::string("CUDA_VISIBLE_DEVICES=") + (devices ? devices : "0,1");
-    environment.push_back(visible.data());
-    for (char **each = environ; *each; ++each) environment.push_back(*each);
-    environment.push_back(nullptr);
-    char program[] = "/proc/self/exe", other[] = "other";
-    char *const arguments[] = {program, other, nullptr};
-    MUST(posix_spawn(&id_, program, &actions, nullptr, arguments, environment.data()));
-    posix_spawn_file_actions_destroy(&actions);
-    close(far);
-    close(ends[1]);
-    talk_ = ends[0];
+    const Started made =
+        start_again("other", {std::string("CUDA_VISIBLE_DEVICES=") + (devices ? devices : "0,1")});
+    id_ = made.id;
+    talk_ = made.talk;
   }
   Other(const Other &) = delete;
   Other &operator=(const Other &) = delete;
@@ -208,13 +159,6 @@ class Other {
   int fd = -1;  // that came last
 
  private:
-  static int fcntl_above(int end) {
-    const int copy = dup(end);
-    if (copy > talk_of_other) return copy;
-    const int higher = fcntl_above(end);
-    close(copy);
-    return higher;
-  }
   void tell(Ask ask) const { send_all(talk_, &ask, 1, -1); }
 
   pid_t id_ = 0;
@@ -380,6 +324,56 @@ TEST_F(Ipc, WhatIsOpenedAfterAResetIsOpenedAnew) {
     ASSERT_OK(cai_drain(1, nullptr, error));
     EXPECT_EQ(calls("cuMemFree") + calls("cuIpcCloseMemHandle"), 1U);
   }
+}
+
+// The driver would keep it for good, and with it the other process's memory.
+TEST_F(Ipc, AResetClosesAPoolsMemoryWithTheContext) {
+  Other other;
+  const Shared shared = other.shared(Ask::pool);
+  static const auto objects = driver_function<std::uint64_t (*)(const char *)>("simcuda_objects");
+  const std::uint64_t allocations = objects("CUdeviceptr"), pools = objects("CUmemoryPool");
+  const OwnMemory memory = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  // Whose stream is the legacy one, of which nobody asks whether it is idle.
+  fill(memory, 3);
+  reset(0);
+  EXPECT_EQ(objects("CUdeviceptr"), allocations);
+  EXPECT_EQ(objects("CUmemoryPool"), pools);
+  EXPECT_TRUE(describe(memory).flags & CAI_MEMORY_FREED);
+  EXPECT_EQ(other.answer(Ask::read), 3);
+}
+
+// If the driver fails to wait, a later call closes it.
+TEST_F(Ipc, AResetThatCannotWaitClosesAPoolsMemoryLater) {
+  Other other;
+  const Shared shared = other.shared(Ask::pool);
+  static const auto objects = driver_function<std::uint64_t (*)(const char *)>("simcuda_objects");
+  const std::uint64_t allocations = objects("CUdeviceptr");
+  const OwnMemory memory = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  fill(memory, 4);
+  const Failures failures;
+  MUST(gpu().simcuda_fail("cuCtxSynchronize", 2, 999));
+  reset(0);
+  EXPECT_EQ(failures.messages.size(), 1U);
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(objects("CUdeviceptr"), allocations);
+}
+
+// The driver maps a pool's memory once for both GPUs, of which one may lose its context.
+TEST_F(Ipc, AResetLeavesAPoolsMemoryToTheOtherGpu) {
+  Other other;
+  const Shared shared = other.shared(Ask::pool);
+  const OwnMemory gone = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  OwnMemory stays = open(other, shared, gpu1, CAI_OPEN_DIRECT);
+  reset(0);
+  EXPECT_EQ(item(stays, 0), shared.byte);
+  gpu().simcuda_reset_counts();
+  open(other, shared, gpu0, CAI_OPEN_DIRECT).reset();
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(calls("cuMemFree"), 0U);
+  EXPECT_EQ(item(stays, size - 1), shared.byte);
+  stays.reset();
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(calls("cuMemFree"), 1U);
 }
 
 TEST_F(Ipc, NothingIsOpenedOnAStreamThatAResetHasEnded) {
