@@ -31,12 +31,19 @@ void World::anywhere(const Step &step, const std::function<void()> &body) {
   has_put_off_ = true;
 }
 
+// What was released in a function on a stream, or while the driver hides behind a capture what is
+// pending on stream 1, is handed back to its array by a later call.
+void World::hand_back() {
+  hands_back_later_ |= captured_ != nullptr;
+  MUST(cai_drain(0, nullptr, nullptr));
+}
+
 void World::release(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
   if (--found->ours == 0) std::erase(memories_, found);
   anywhere(step, [&] { cai_memory_release(found->handle); });
-  if (found->owner) MUST(cai_drain(0, nullptr, nullptr));  // hands back to the array, in a function
+  if (found->owner) hand_back();
   let_go(*found);
 }
 
@@ -67,7 +74,7 @@ void World::end_array(const Step &step) {
   if (ends_later) end_capture();
   arrays_.erase(which);
   anywhere(step, [&] { cai_array_release(gone.handle); });
-  if (gone.memory && gone.memory->owner) MUST(cai_drain(0, nullptr, nullptr));
+  if (gone.memory && gone.memory->owner) hand_back();
   if (ends_later) finish_gpus(), MUST(cai_drain(0, nullptr, nullptr));
   if (gone.memory) let_go(*gone.memory);
 }

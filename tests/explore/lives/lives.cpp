@@ -14,6 +14,7 @@
 //   lives random COUNT SEED   COUNT programs; one that is wrong is shrunk, and printed
 //   lives from FIRST LAST     those programs, by their own seeds
 //   lives replay PROGRAM      one, as it was printed; says what each step does
+//   lives corpus FILE         those of a file, each by itself
 //   lives beside ...          the same, with another thread that flushes, drains and finds memory
 //
 // A step is five numbers; what they mean depends on what there is by then, and one that means
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <random>
 #include <sstream>
 
@@ -72,6 +74,16 @@ const std::vector<Wanted> themes[] = {
     {{"own_on_gpu"}, {"own"}, {"memory_of"}, {"array"}},
     {{"own_pinned"}, {"import"}, {"import"}},
     {{"allocate", 1, 6, 1}, {"masked"}, {"masked"}, {"import"}},
+    // Memory of another process: of a pool, or plain; opened once, twice, and again after a reset.
+    {{"open", 4, 4, 1}, {"array"}, {"array"}, {"release"}, {"let_peer"}},
+    {{"open", 4, 4, 2}, {"open", 1, 4, 2}, {"array"}, {"array"}, {"drop"}, {"release"}},
+    {{"open", 4, 4, 2}, {"array"}, {"reset", 1, 2, 1}, {"open", 1, 4, 2}, {"array"}, {"release"}},
+    {{"open", 4, 4, 1},
+     {"open", 1, 4, 2},
+     {"reset", 1, 2, 1},
+     {"open", 1, 4, 2},
+     {"release"},
+     {"release"}},
 };
 const char *const users[] = {"fill", "copy", "read", "compare", "delay", "enqueue", "import"};
 
@@ -95,25 +107,37 @@ Program draw(std::uint64_t seed) {
   return program;
 }
 
+// Steps go by their names, so that programs outlive what the table of parties gets.
 std::string text_of(const Program &program) {
   std::ostringstream out;
   out << program.seed << ':';
   for (const Step &step : program.steps) {
-    for (std::size_t i = 0; i < step.size(); ++i) out << (i ? "." : " ") << step[i];
+    out << ' ' << World::name_of(step);
+    for (std::size_t i = 1; i < step.size(); ++i) out << '.' << step[i];
+    if (const unsigned rest = World::rest_of(step)) out << '.' << rest;
   }
   return out.str();
+}
+
+Step step_of(const std::string &text) {
+  std::string name;
+  std::istringstream in(text);
+  std::getline(in, name, '.');
+  Step step{};
+  unsigned rest = 0;
+  char between;
+  for (std::size_t i = 1; i < step.size(); ++i) in >> step[i] >> between;
+  in >> rest;
+  step[0] = World::party(name.c_str(), rest);
+  return step;
 }
 
 Program program_of(const std::string &text) {
   std::istringstream in(text);
   Program program;
-  Step step;
   char between;
   in >> program.seed >> between;
-  while (in >> step[0]) {
-    for (std::size_t i = 1; i < step.size(); ++i) in >> between >> step[i];
-    program.steps.push_back(step);
-  }
+  for (std::string step; in >> step;) program.steps.push_back(step_of(step));
   return program;
 }
 
@@ -155,6 +179,7 @@ Program shrunk(Program program) {
 }
 
 void tell_program(const Program &program) {
+  std::printf("# shrunk to %zu steps\n", program.steps.size());
   const bool is_wrong = run_again({"lives", "replay", text_of(program)}) != 0;
   if (!is_wrong)
     std::printf("# right this time: it depends on time, of the CPU's threads perhaps\n");
@@ -182,12 +207,42 @@ void tell_failure(std::uint64_t first, std::uint64_t last) {
   is_wrong(program) ? tell_program(shrunk(program)) : tell_run_up(first, last);
 }
 
-std::uint64_t running;  // its seed
-void tell_and_die(int signal) {
+// Each program of a file in a process of its own.
+bool replay_all(const std::string &name) {
+  std::ifstream file(name);
+  if (!file) std::perror(name.c_str());
+  bool good = !!file;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const bool is_right = !is_wrong(program_of(line));
+    if (!is_right) tell_program(program_of(line));
+    good &= is_right;
+    std::printf("%s %d - %s\n", is_right ? "ok" : "not ok", ++number, line.c_str());
+  }
+  std::printf("1..%d\n", number);
+  return good;
+}
+
+// The seed that runs, and of a hunt the first and the last; by a signal, too.
+std::uint64_t running, hunt_begins, hunt_ends;
+
+template <class... Numbers>
+void write_number(int file, const char *format, Numbers... numbers) {
   char text[96];
-  const int length = std::snprintf(text, sizeof text, "lives: signal %d in seed %llu\n", signal,
-                                   static_cast<unsigned long long>(running));
-  static_cast<void>(!write(STDERR_FILENO, text, static_cast<std::size_t>(length)));
+  const int length = std::snprintf(text, sizeof text, format, numbers...);
+  static_cast<void>(!write(file, text, static_cast<std::size_t>(length)));
+}
+
+void tell_hunt() {
+  const unsigned long long tried = std::min(running, hunt_ends) - hunt_begins + 1;
+  if (hunt_begins) write_number(STDOUT_FILENO, "# hunted %llu programs at random\n", tried);
+}
+
+void tell_and_die(int signal) {
+  const unsigned long long seed = running;
+  write_number(STDERR_FILENO, "lives: signal %d in seed %llu\n", signal, seed);
+  tell_hunt();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -207,14 +262,20 @@ bool explore(std::uint64_t first, std::uint64_t last) {
 
 int main_of(std::vector<std::string> arguments) {
   MUST(wide::cu().cuInit(0));
+  if (!arguments.empty() && arguments[0] == "peer") return Peer::serve();
   has_bystander = !arguments.empty() && arguments[0] == "beside";
   if (has_bystander) arguments.erase(arguments.begin());
   const std::string what = arguments.empty() ? "" : arguments[0];
-  if (what == "random" && arguments.size() == 3) {
+  const bool hunts = what == "hunt";
+  if ((what == "random" || hunts) && arguments.size() == 3) {
     std::printf("1..1\n");
     const std::uint64_t count = std::stoull(arguments[1]);
     const std::uint64_t first = std::stoull(arguments[2]) * 1000000000;
+    if (hunts) hunt_begins = first, hunt_ends = first + count - 1;
+    std::fflush(stdout);
     const bool is_right = explore(first, first + count - 1);
+    std::fflush(stdout);
+    tell_hunt();
     if (!is_right) {
       run_again({"lives", "tell", std::to_string(first), std::to_string(running)});
     }
@@ -230,6 +291,7 @@ int main_of(std::vector<std::string> arguments) {
     std::printf("%s\n", text_of(draw(std::stoull(arguments[1]))).c_str());
     return 0;
   }
+  if (what == "corpus" && arguments.size() == 2) return !replay_all(arguments[1]);
   if ((what == "replay" || what == "try") && arguments.size() == 2) {
     speaks = what == "replay";
     run(program_of(arguments[1]));
@@ -238,7 +300,8 @@ int main_of(std::vector<std::string> arguments) {
   }
   std::fprintf(
       stderr,
-      "usage: lives [beside] random COUNT SEED | from FIRST LAST | show SEED | replay PROGRAM\n");
+      "usage: lives [beside] random COUNT SEED | hunt COUNT SEED | from FIRST LAST | show SEED |\n"
+      "             replay PROGRAM | corpus FILE\n");
   return 2;
 }
 

@@ -276,7 +276,8 @@ void World::memory_of(const Step &step) {
     if (memories_.back()->epoch) from->owner->found = memories_.back();
     return;
   }
-  if (offset != from->start && from->count) blame("cai_memory_of() says another offset");
+  if (offset != from->start - from->memory->start && from->count)
+    blame("cai_memory_of() says another offset");
   if (from->read_only && !from->memory->read_only) {
     Memory made = *from->memory;
     made.whole = from->memory;

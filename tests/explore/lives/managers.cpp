@@ -196,6 +196,42 @@ cai_status Judge::pass_on(const cai_block &block, std::uint64_t stream, cai_erro
   return cai_manager_free(upstream_, &block, CAI_KIND_DEFAULT, stream, error);
 }
 
+// Only what the driver counts, so that others may open it beside.
+cai_status Judge::open(const cai_ipc_handle &handle, cai_block *out, cai_error *error) {
+  const Pause pause = on_entry();
+  const std::lock_guard lock(mutex_);
+  if (!is_alive()) blame("a dead manager is asked to open memory");
+  if (handle.kind != CAI_IPC_LEGACY) return say(CAI_ERR_UNSUPPORTED, error);
+  constexpr unsigned lazily = 1;
+  wide::IpcHandle its;
+  std::memcpy(its.bytes, handle.data, sizeof its.bytes);
+  wide::Address base = 0;
+  if (relaxed([&] { return wide::cu().cuIpcOpenMemHandle_v2(&base, its, lazily); }) != 0) {
+    return say(CAI_ERR_CUDA, error);
+  }
+  std::size_t size = 0;
+  MUST(wide::cu().cuMemGetAddressRange_v2(nullptr, &size, base));
+  const bool is_within = handle.offset < size;
+  opened_[++opens_] = base;
+  *out = {base + (is_within ? handle.offset : 0), 0, is_within ? size - handle.offset : 0, opens_};
+  return CAI_OK;
+}
+
+cai_status Judge::close(const cai_block &block, cai_error *error) {
+  const Pause pause = on_entry();
+  const std::lock_guard lock(mutex_);
+  if (!is_alive()) blame("memory is closed in another epoch");
+  const auto found = opened_.find(block.cookie);
+  if (found == opened_.end()) {
+    blame("memory is closed that is not open: twice, perhaps");
+    return CAI_OK;
+  }
+  const wide::Address base = found->second;
+  opened_.erase(found);
+  const bool done = relaxed([&] { return wide::cu().cuIpcCloseMemHandle(base); }) == 0;
+  return done ? CAI_OK : say(CAI_ERR_CUDA, error);
+}
+
 bool Judge::has_out(const cai_statistics &counts) {
   const std::lock_guard lock(mutex_);
   return counts.bytes == bytes_ && counts.count == blocks_.size();
@@ -259,6 +295,7 @@ const cai_manager_table &Judge::table() {
       ++judge.destroyed;
       if (!judge.is_alive()) return judge.forget_blocks();
       if (!judge.blocks_.empty() && !judge.loses()) blame("a manager ends while its memory is out");
+      if (judge.has_open()) blame("a manager ends while memory is open");
       judge.give_up(nullptr);
       if (!judge.loses()) return;
       MUST(wide::cu().cuCtxSynchronize());
@@ -275,6 +312,11 @@ const cai_manager_table &Judge::table() {
     table.memfree = [](void *self, const cai_block *block, std::uint64_t stream, cai_error *error) {
       return of(self).take(block, stream, error);
     };
+    table.open_ipc_handle = [](void *self, const cai_ipc_handle *handle, std::int32_t,
+                               std::uint64_t, cai_block *out,
+                               cai_error *error) { return of(self).open(*handle, out, error); };
+    table.close_ipc_handle = [](void *self, const cai_block *block, std::uint64_t,
+                                cai_error *error) { return of(self).close(*block, error); };
     table.trim = [](void *self, std::uint64_t, cai_error *error) {
       return of(self).give_up(error);
     };

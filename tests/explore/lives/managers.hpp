@@ -40,6 +40,7 @@ class Judge {
   std::uint64_t out() const { return bytes_; }
   bool has_out(const cai_statistics &counts);
   bool has_out(const std::vector<cai_allocation> &allocations);
+  bool has_open() const { return !opened_.empty(); }
   bool fails() const { return way_ == Way::failing; }
   bool loses() const { return way_ == Way::losing; }
   bool is_alive() const { return device_.type == CAI_DEVICE_CPU || epoch_ == now[device_.id]; }
@@ -62,6 +63,9 @@ class Judge {
                  cai_block *out, cai_error *error);
   cai_status take(const cai_block *block, std::uint64_t stream, cai_error *error);
   cai_status pass_on(const cai_block &block, std::uint64_t stream, cai_error *error);
+  // Other processes' memory.
+  cai_status open(const cai_ipc_handle &handle, cai_block *out, cai_error *error);
+  cai_status close(const cai_block &block, cai_error *error);
   cai_status give_up(cai_error *error);
   void forget_blocks();
 
@@ -70,7 +74,9 @@ class Judge {
   const std::uint64_t epoch_;
   const char *const upstream_name_;
   cai_manager *upstream_ = nullptr;
-  std::map<std::uint64_t, cai_block> blocks_;  // that are out, by address
+  std::map<std::uint64_t, cai_block> blocks_;      // that are out, by address
+  std::map<std::uint64_t, std::uint64_t> opened_;  // where the driver has it, by number
+  std::uint64_t opens_ = 0;
   std::vector<Kept> kept_;
   std::vector<cai_block> poisoned_;
   std::atomic<std::uint64_t> bytes_{0};

@@ -69,10 +69,23 @@ void World::fork_here(const Step &step) {
   if (child == 0) {
     alarm(20);
     wide::Fault::forget_threads();
+    const auto closes = [] {
+      return wide::cu().simcuda_calls("cuIpcCloseMemHandle") +
+             wide::cu().simcuda_calls("cuMemFree");
+    };
+    const std::uint64_t before = closes();
+    for (const Offer &each : offers_) {
+      cai_memory *out = nullptr;
+      must("open", CAI_ERR_STATE, [&](cai_error *error) {
+        return cai_memory_open(&each.ticket.handle, each.ticket.fd(), gpus[0], nullptr,
+                               CAI_OPEN_AUTO, &out, error);
+      });
+    }
     for (const Array &array : arrays_) cai_array_release(array.handle);
     for (const Shared &memory : memories_) {
       for (; memory->ours > 0; --memory->ours) cai_memory_release(memory->handle);
     }
+    if (closes() != before) blame("a forked child closes memory");
     _exit(wrong().empty() ? 0 : 1);
   }
   int status = -1;
@@ -168,6 +181,11 @@ const World::Party World::parties[] = {
     {"find", &World::find, true},
     {"find", &World::find, true},
     {"share", &World::share},
+    {"open", &World::open, true},
+    {"open", &World::open, true},
+    {"open", &World::open, true},
+    {"let_peer", &World::let_peer, false, true},
+    {"let_peer", &World::let_peer, false, true},
     {"synchronize", &World::synchronize},
     {"fork", &World::fork_here},
     {"fail", &World::fail, true},
@@ -185,6 +203,20 @@ unsigned World::party(const char *name) {
   return static_cast<unsigned>(found - parties);
 }
 
+constexpr unsigned turns = 3;
+
+const char *World::name_of(const Step &step) {
+  return parties[step[0] % std::size(parties)].name;
+}
+
+unsigned World::rest_of(const Step &step) {
+  return step[0] / static_cast<unsigned>(std::size(parties)) % turns;
+}
+
+unsigned World::party(const char *name, unsigned rest) {
+  return party(name) + rest * static_cast<unsigned>(std::size(parties));
+}
+
 void World::run(const Program &program) {
   for (const Step &step : program.steps) {
     const Party &party = parties[step[0] % std::size(parties)];
@@ -194,7 +226,7 @@ void World::run(const Program &program) {
     }
     if (!party.in_captures) end_capture();
     {
-      const bool is_alone = party.alone || step[0] / std::size(parties) % 3;
+      const bool is_alone = party.alone || rest_of(step);
       const Bystander::Turn turn(is_alone ? nullptr : bystander_.get());
       (this->*party.act)(step);
     }

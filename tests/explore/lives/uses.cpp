@@ -51,6 +51,7 @@ void World::copy(const Step &step) {
     if (!each.is_barred() && each.count == from->count && each.bytes != from->bytes) to = &each;
   }
   if (!from || !to || from->bytes == to->bytes) return;
+  use_alone(*to);
   cai_status expected = CAI_OK;
   const bool fit =
       from->count == to->count && (from->mask_count <= 1 ? to->mask_count >= from->mask_count

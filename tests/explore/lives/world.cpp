@@ -54,6 +54,7 @@ World::World(unsigned count_of_gpus) : count_of_gpus_(count_of_gpus) {
   races_ = wide::cu().simcuda_races();
   findings_ = wide::cu().simcuda_findings();
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
+  pools_ = wide::cu().simcuda_objects("CUmemoryPool");
   for (unsigned i = 0; i <= count_of_gpus_; ++i) {
     const cai_usage usage = usage_of(i ? gpus[i - 1] : cpu);
     sums_[i] = {usage.bytes, usage.count};
@@ -155,6 +156,7 @@ void World::end_capture() {
   if (result != 0) blame("a capture has come to harm: " + std::to_string(result));
   if (graph) MUST(wide::cu().cuGraphDestroy(graph));
   captured_ = nullptr;
+  if (std::exchange(hands_back_later_, false)) hand_back();
 }
 
 // None: the legacy stream, which a capture of a blocking stream is one of.
@@ -312,6 +314,7 @@ cai_status World::flush_all(cai_device gpu, cai_error *error) const {
 void World::check_bytes() {
   for (const Shared &each : memories_) {
     if (!each->is_alive() || each->size == 0) continue;
+    use_alone(each->lent.get(), each->opening);
     const auto extent = static_cast<std::int64_t>(each->size);
     cai_array *all = nullptr;
     MUST(cai_memory_array(each->handle, 0, &byte_type, 1, &extent, nullptr, &all, nullptr));
@@ -320,6 +323,7 @@ void World::check_bytes() {
   }
   for (const Array &each : arrays_) {
     if (each.is_barred() || !each.is_alive() || each.mask_count) continue;
+    use_alone(each);
     check_bytes(each.handle, *each.bytes, each.start);
   }
 }
@@ -378,6 +382,7 @@ void World::close() {
     if (judge->is_alive() && judge->out() && !judge->loses()) {
       blame("memory has not come back to its manager");
     }
+    if (judge->is_alive() && judge->has_open()) blame("opened memory is not closed");
   }
   for (const Manager &manager : managers_) {
     if (manager.counts && !manager.loses() && counts_of(manager).count) blame("memory is lost");
@@ -393,6 +398,8 @@ void World::close() {
   const std::uint64_t left = wide::cu().simcuda_objects("CUdeviceptr") - allocations_;
   if (left && counts_allocations_)
     blame(std::to_string(left) + " of the driver's allocations are left");
+  // No reset ends them, nor what other processes have in theirs.
+  if (wide::cu().simcuda_objects("CUmemoryPool") != pools_) blame("a pool is left");
   for (const auto &owner : owners_) {
     if (owner->ended != 1) blame("an owner has ended " + std::to_string(owner->ended) + " times");
     if (!owner->is_untouched()) blame("an owner's memory is used after its end");
@@ -400,6 +407,7 @@ void World::close() {
   if (wide::cu().simcuda_races() != races_) blame("something races");
   if (wide::cu().simcuda_findings() != findings_) blame("a destroyed stream or event is used");
   MUST(wide::cu().cuCtxSetCurrent(nullptr));
+  forget_peer();
 }
 
 }  // namespace lives

@@ -20,6 +20,7 @@
 #include "bystander.hpp"
 #include "managers.hpp"
 #include "must.h"
+#include "peer.hpp"
 
 namespace lives {
 
@@ -80,6 +81,25 @@ struct Owner {
   }
 };
 
+// Memory of the other process.
+struct Lent {
+  unsigned place = 0;  // there
+  std::int32_t gpu = 0;
+  bool is_of_pool = false;
+  bool is_freed = false, has_ended = false;  // by its process, or with it
+  std::shared_ptr<Bytes> bytes;
+  unsigned user = nobody;  // the memory, of those that were opened, whose arrays were used last
+
+  static constexpr unsigned nobody = 0, a_copy = 1, first = 2;
+};
+
+// A part of it that the other process has shared.
+struct Offer {
+  std::shared_ptr<Lent> of;
+  std::uint64_t start = 0, stop = 0;
+  Ticket ticket;
+};
+
 struct Memory {
   cai_memory *handle = nullptr;
   int holders = 1;  // arrays and views among them
@@ -99,6 +119,8 @@ struct Memory {
   bool freed_by_reset = false;  // and not by a call since
   const Judge *judge = nullptr;
   const Owner *owner = nullptr;  // of an array that it was found by
+  std::shared_ptr<Lent> lent;    // that was opened in place,
+  unsigned opening = 0;          // and when: which of all that were
 
   const Memory &root() const { return whole ? *whole : *this; }
   bool is_dead() const { return root().epoch != 0 && root().epoch != Judge::now[home]; }
@@ -189,6 +211,10 @@ class World {
 
   // The first number of a step by the party of this name.
   static unsigned party(const char *name);
+  // The party's name; and what else that number says: with 0 another thread calls meanwhile.
+  static const char *name_of(const Step &step);
+  static unsigned rest_of(const Step &step);
+  static unsigned party(const char *name, unsigned rest);
 
  private:
   struct Party {
@@ -234,6 +260,8 @@ class World {
   void set_current(const Step &step);
   void find(const Step &step);
   void share(const Step &step);
+  void open(const Step &step);
+  void let_peer(const Step &step);
   void synchronize(const Step &step);
   void fork_here(const Step &step);
   void fail(const Step &step);
@@ -248,12 +276,41 @@ class World {
   // As cai_pending_flush(); a losing manager's answer about deferred memory is no failure.
   cai_status flush_all(cai_device gpu, cai_error *error) const;
   void let_go(Memory &memory);
+  // The other process's memory.
+  Offer *offer_for(const Step &step);
+  Offer *lend(const Step &step);
+  Offer *lend_part(const std::shared_ptr<Lent> &lent, const Step &step, Peer::Wish wish);
+  bool is_open(const Lent &lent) const;
+  const Memory *opened(const Lent &lent, cai_device device) const;
+  struct Opening {
+    std::shared_ptr<Lent> of;
+    std::uint64_t start, stop;  // in that
+    cai_ipc_handle handle;
+    std::uint32_t how = CAI_OPEN_AUTO;
+    cai_device device = cpu, on_gpu = gpus[0];
+    Stream on{};
+    Judge *judge = nullptr;  // that opens it
+    cai_status expected = CAI_OK;
+
+    bool is_staged() const { return how == CAI_OPEN_STAGED; }
+  };
+  Opening opening_of(const Step &step, const Offer &offer) const;
+  void add_opened(cai_memory *handle, const Opening &it);
+  void add_copy(cai_memory *handle, const Opening &it);
+  void use_alone(Lent *lent, unsigned user);
+  void use_alone(const Array &array) {
+    if (array.memory) use_alone(array.memory->lent.get(), array.memory->opening);
+  }
+  void settle();
+  void end_peer();
+  void forget_peer();
   void end_array(const Step &step);
   void anywhere(const Step &step, const std::function<void()> &body);
   void sync_cpu();
   void finish_gpu(const Array &array);
   void finish_gpus();
   void end_capture();
+  void hand_back();
   void free_pools(cai_device gpu);
   bool is_captured(const cai_stream *stream, cai_device device) const;
   std::uint64_t out_of(const Manager &manager);
@@ -320,7 +377,9 @@ class World {
   // destroyed with memory of others. Neither is used any more.
   Array *array(unsigned which) {
     Array *const found = choose(arrays_, which, [](const Array &each) { return each.bytes; });
-    return found && found->is_barred() ? nullptr : found;
+    if (!found || found->is_barred()) return nullptr;
+    use_alone(*found);
+    return found;
   }
   const Manager *installed(cai_device gpu) const {
     const auto found = std::find_if(managers_.begin(), managers_.end(), [&](const Manager &each) {
@@ -367,18 +426,22 @@ class World {
   std::vector<std::unique_ptr<Judge>> judges_;
   std::vector<std::unique_ptr<Owner>> owners_;
   std::vector<std::unique_ptr<Work>> works_;
+  std::vector<Offer> offers_;
+  unsigned openings_ = Lent::first;
   const unsigned count_of_gpus_;
   std::int32_t current_ = 0;           // GPU of this thread
   Sum sums_[3];                        // of the CPU, and of the GPUs
   cai_manager *installed_[2] = {};     // of the GPUs; none: the default one
   cai_stream *captured_ = nullptr;     // a GPU's
   bool has_put_off_ = false;           // frees, in a capture or a function
+  bool hands_back_later_ = false;      // memory of another library's array, in a capture
   std::atomic<bool> may_fail_{false};  // hear() runs on the threads of CPU streams, too
   unsigned deferred_[2] = {};          // of the GPUs
   wide::Fault fault_;
   std::uint64_t races_ = 0;
   std::uint64_t findings_ = 0;
   std::uint64_t allocations_ = 0;  // of the driver's, that are nobody's any more
+  std::uint64_t pools_ = 0;        // likewise
   bool counts_allocations_ = true;
 };
 

@@ -9,6 +9,9 @@ namespace wide {
 
 using Handle = void *;
 using Address = std::uint64_t;
+struct IpcHandle {
+  unsigned char bytes[64];
+};
 
 #define FUNCTIONS(F)                                                        \
   F(cuInit, int, unsigned)                                                  \
@@ -24,6 +27,9 @@ using Address = std::uint64_t;
   F(cuMemAllocAsync, int, Address *, std::size_t, Handle)                   \
   F(cuMemFree_v2, int, Address)                                             \
   F(cuMemFreeAsync, int, Address, Handle)                                   \
+  F(cuMemGetAddressRange_v2, int, Address *, std::size_t *, Address)        \
+  F(cuIpcOpenMemHandle_v2, int, Address *, IpcHandle, unsigned)             \
+  F(cuIpcCloseMemHandle, int, Address)                                      \
   F(cuMemHostAlloc, int, void **, std::size_t, unsigned)                    \
   F(cuMemHostGetDevicePointer_v2, int, Address *, void *, unsigned)         \
   F(cuMemFreeHost, int, void *)                                             \
