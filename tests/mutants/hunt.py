@@ -46,6 +46,10 @@ def wide(count, seed, name="wide", **environment):
     return Hunt(name, ("wide", "hunt", str(count), str(seed)), tuple(environment.items()))
 
 
+def lives(count, seed):
+    return Hunt("lives", ("lives/lives", "hunt", str(count), str(seed)))
+
+
 # Whatever the schedule, the lazy one included, has complete by then decides what is refused.
 RANDOM = {"SIMCUDA_SCHEDULE": "random:1", "SIMCUDA_REUSE_HANDLES": "1"}
 
