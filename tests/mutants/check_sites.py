@@ -42,7 +42,7 @@ WIDE = [hunt.wide(40000, 1), hunt.wide(150000, 2), hunt.wide(600000, 6)]
 # Code that serves all callers alike: the callers make no other site of it.
 ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
-    "settle_some(session, stream, std::min(count, asked_in_passing), looked_at_in_passing, ending);",
+    "settle_some(session, stream, std::min(count, asked_in_passing), looked_at_in_passing,",
     "uses->keep_marked(session, 0);",
     "return give_back_in_order(memory, error);",
     "return give_back_once_unused(memory, which, error);",
