@@ -2355,7 +2355,8 @@ functions! {
     /// work: later uses wait for it, and a producer must reclaim. An owner with functions of its own is
     /// told once the capture has ended, and arrays of such memory can be used in a capture only if the
     /// memory's stream is in it. Work of CPU streams is always ordered between the two. A release in a
-    /// function on a GPU stream is completed by a later call: call [`cai_drain()`] before `array` is used.
+    /// function on a GPU stream, or while a blocking stream is being captured and the memory's stream is
+    /// 1, is completed by a later call: call [`cai_drain()`], after the capture, before `array` is used.
     ///
     /// For a read-only array the memory is [`CAI_MEMORY_READONLY`]; it is a view if the whole may be
     /// written. It is [`CAI_MEMORY_FREED`] once the array's owner is [`CAI_OWNER_FREED`].
