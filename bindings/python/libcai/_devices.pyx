@@ -372,28 +372,35 @@ cdef int unsigned_of(number, str what, uint64_t *out) except -1:
 
 cdef uint32_t word_of(dict words, given, str what) except? 0xFFFFFFFF:
     """The number for one of a few words."""
-    number = words.get(given) if isinstance(given, str) else None
+    number = words.get(str.__str__(given)) if isinstance(given, str) else None
     if number is None:
-        raise UseError(f"{what} is {given!r}, and none of {', '.join(map(repr, words))}")
+        raise UseError(f"{what} is {shown(given)}, and none of {', '.join(map(repr, words))}")
     return number
 
 
 cdef bytes text_for_c(given, str what):
+    cdef bytes text
     if not isinstance(given, str):
         raise TypeError(f"{what} must be a str, not {shown(given)}")
-    if "\0" in given:
-        raise UseError(f"{what} is {shown(given)}, with a NUL")
     try:
-        return given.encode("utf-8", "surrogateescape")  # as Python writes the bytes of a path
+        # As Python writes the bytes of a path. A subclass of str may have an encode() of its own.
+        text = str.encode(given, "utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise UseError(f"{what} is {shown(given)}, with a lone surrogate") from None
+    if b"\0" in text:
+        raise UseError(f"{what} is {shown(given)}, with a NUL")
+    return text
 
 
 cdef bytes path_for_c(given):
+    cdef bytes path
     if not isinstance(given, (str, bytes, os.PathLike)):
         raise TypeError(f"path is {shown(given)}, and neither a str, bytes nor an os.PathLike")
+    found = os.fspath(given)
     try:
-        path = os.fsencode(given)
+        # What is read is the text or the bytes themselves, of subclasses, too.
+        path = (os.fsencode(str.__str__(found)) if isinstance(found, str)
+                else bytes(memoryview(found)))
     except UnicodeEncodeError:
         raise UseError(f"path is {shown(given)}, with a lone surrogate") from None
     if b"\0" in path:

@@ -222,7 +222,7 @@ def shown(value):
     """The text of a value for an error. Python does not write the digits of an integer that is too
     long, and an object's own ``__repr__`` may do anything."""
     try:
-        text = repr(value)
+        text = str.__str__(repr(value))
     except Exception:
         if isinstance(value, int):
             return f"an integer of {int.bit_length(value)} bits"

@@ -43,7 +43,7 @@ cdef object order_error(const cai_error *error):
 cdef uint32_t access_of(access, int index=-1) except? 99:
     """The CAI_ACCESS_* of a word; `index` is its place among several."""
     if access is None or isinstance(access, str):
-        value = ACCESSES.get(access)
+        value = ACCESSES.get(access if access is None else str.__str__(access))
         if value is not None:
             return value
     name = "access" if index < 0 else f"access[{index}]"

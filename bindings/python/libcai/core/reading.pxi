@@ -264,9 +264,10 @@ cdef tuple ROUTES = (None, "exchange", "dlpack_table", "cuda", "numpy", "dlpack"
 cdef int route_of(word) except -1:
     if word is None:
         return ROUTE_NONE
-    if not isinstance(word, str) or word not in ROUTES:
+    text = str.__str__(word) if isinstance(word, str) else None
+    if text is None or text not in ROUTES:
         raise UseError(f"route: expected one of {', '.join(map(repr, ROUTES[1:]))}, got {shown(word)}")
-    return ROUTES.index(word)
+    return ROUTES.index(text)
 
 
 cdef uint64_t named_by(stream) noexcept:

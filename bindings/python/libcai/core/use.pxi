@@ -100,7 +100,7 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
     self.given = stream
     if not resolved(stream, &self.stream):
         self.options.order = CAI_ORDER_NONE
-    if order != "both":
+    if type(order) is not str or order != "both":
         self.set_order(order)
     if relaxed_reasons and self.options.order != CAI_ORDER_HOST and not _relaxed.sync():
         self.options.order = CAI_ORDER_NONE
@@ -176,22 +176,24 @@ cdef class Use:
 
     cdef int set_access(self, access) except -1:
         cdef int32_t i
+        cdef tuple words
         if not isinstance(access, (tuple, list)):
             self.options.access = access_of(access)
             return 0
-        if len(access) != self.count:
+        words = tuple(access)  # a list may change while a word is read
+        if len(words) != self.count:
             raise UseError(
                 f"access: expected one word for each of {self.count} objects, got {shown(access)}")
         self.accesses = <uint32_t *>PyMem_Malloc(max(self.count, 1) * sizeof(uint32_t))
         if self.accesses == NULL:
             raise MemoryError()
         for i in range(self.count):
-            self.accesses[i] = access_of(access[i], i)
+            self.accesses[i] = access_of(words[i], i)
         self.options.accesses = self.accesses
         return 0
 
     cdef int set_order(self, order) except -1:
-        value = ORDERS.get(order) if isinstance(order, str) else None
+        value = ORDERS.get(str.__str__(order)) if isinstance(order, str) else None
         if value is None:
             raise UseError(
                 f"order: expected 'both', 'begin', 'end', 'none' or 'host', got {shown(order)}")

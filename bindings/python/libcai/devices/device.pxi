@@ -8,6 +8,7 @@ cdef int device_of(given, cai_device *out) except -1:
     cdef cai_error error
     cdef cai_status status
     cdef bytes text
+    cdef tuple pair
     cdef const char *data
     if isinstance(given, str):
         text = text_for_c(given, "device")
@@ -15,10 +16,11 @@ cdef int device_of(given, cai_device *out) except -1:
         with nogil:
             status = cai_device_parse(data, out, &error)
         return succeed(status, &error)
-    if not isinstance(given, tuple) or len(given) != 2:
+    pair = tuple(given) if isinstance(given, tuple) else ()
+    if len(pair) != 2:
         raise TypeError(
             f"a device is a libcai.Device, or a text such as 'cpu' and 'gpu:0', not {shown(given)}")
-    kind, ordinal = given
+    kind, ordinal = pair
     kind = integer_of(kind, "a device's type")
     if kind in (CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED):
         kind = CAI_DEVICE_CUDA

@@ -195,17 +195,20 @@ cdef class MemoryManager:
         """
         cdef uint32_t number = kind_of(kind)
         cdef cai_manager *manager = manager_handle(self)
+        cdef tuple parts
         cdef uint64_t value
         cdef cai_block native
         cdef cai_error error
         cdef cai_status status
-        if not isinstance(block, (tuple, list)) or len(block) != 4:
+        # A list may change while a number is read.
+        parts = tuple(block) if isinstance(block, (tuple, list)) else ()
+        if len(parts) != 4:
             raise TypeError(
                 f"a block is (address, host, size, cookie), as alloc() returned it, not {shown(block)}")
-        unsigned_of(block[0], "address", &native.data)
-        unsigned_of(block[1], "host", &native.host)
-        unsigned_of(block[2], "size", &native.size)
-        unsigned_of(block[3], "cookie", &native.cookie)
+        unsigned_of(parts[0], "address", &native.data)
+        unsigned_of(parts[1], "host", &native.host)
+        unsigned_of(parts[2], "size", &native.size)
+        unsigned_of(parts[3], "cookie", &native.cookie)
         value = value_on(manager, stream)
         with freeing, nogil:
             status = cai_manager_free(manager, &native, number, value, &error)

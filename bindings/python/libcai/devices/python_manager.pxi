@@ -183,13 +183,14 @@ cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
                     cai_block *out) except -1:
     """Unpacks the result of an allocation. It keeps the manager alive until it is freed."""
     cdef cai_block block
+    cdef tuple parts = tuple(answer) if isinstance(answer, tuple) else ()
     is_address = hasattr(type(answer), "__index__")
-    if not is_address and not (isinstance(answer, tuple) and len(answer) == 3):
+    if not is_address and len(parts) != 3:
         raise TypeError(
             f"{type(self).__name__} returned {shown(answer)} for memory, neither an address nor "
             "(address, host, size)")
     if not is_address:
-        address, host, length = answer
+        address, host, length = parts
         unsigned_of(address, "address", &block.data)
         unsigned_of(host or 0, "host", &block.host)
         unsigned_of(length, "size", &block.size)
@@ -378,9 +379,10 @@ cdef cai_status manager_get_memory_info(void *link, uint64_t *left, uint64_t *to
 
 cdef cai_status unpack_two(answer, uint64_t *first, uint64_t *second) except? CAI_ERR_STATE:
     cdef uint64_t one, two
-    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+    cdef tuple pair = tuple(answer) if isinstance(answer, (tuple, list)) else ()
+    if len(pair) != 2:
         raise TypeError(f"a manager's method returned {shown(answer)}, not a pair of numbers")
-    given, other = answer
+    given, other = pair
     if not (hasattr(type(given), "__index__") and hasattr(type(other), "__index__")):
         raise TypeError(f"a manager's method returned {shown(answer)}, not a pair of numbers")
     unsigned_of(given, "the first number", &one)

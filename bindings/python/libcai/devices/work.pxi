@@ -25,8 +25,7 @@ cdef int dtype_of(given, cai_dtype *out) except -1:
     """Unpacks a typestr, a NumPy dtype, or an argument for ``numpy.dtype``."""
     cdef cai_error error
     cdef bytes text
-    if not isinstance(given, str):
-        given = numpy_typestr(given)
+    given = str.__str__(given) if isinstance(given, str) else numpy_typestr(given)
     if given in EXTENSIONS:
         memset(out, 0, sizeof(out[0]))
         out.kind = c"V"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arguments whose methods lie, or call libcai again: what they contain is taken, once. What random
+ones have found, see hostile_arguments.py; on the CPU, with no driver."""
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import libcai
+from libcai import Memory, Stream, memory_manager
+
+
+def text(contents, **methods):
+    """A subclass of str with these methods."""
+    return type("Text", (str,), methods)(contents)
+
+
+def lies(answer):
+    return lambda self, *_, **__: answer
+
+
+LYING = [
+    {"encode": lies(b"managed")},
+    {"encode": lies(None)},
+    {"encode": lies(5)},
+    {"__contains__": lies(True)},
+    {"__len__": lies(1 << 40)},
+    {"__str__": lies("managed")},
+    {"__eq__": lies(True), "__hash__": lies(5)},
+    {"__eq__": lies(False), "__hash__": lies(5)},
+]
+
+
+@pytest.mark.parametrize("methods", LYING)
+def test_a_text_is_what_it_contains(methods):
+    memory = Memory(64, text("host", **methods), device=text("cpu", **methods))
+    assert (memory.kind, str(memory.device)) == ("host", "cpu")
+    assert memory.array(4, text("<i2", **methods)).typestr == "<i2"
+    assert Stream("cpu", mode=text("sync", **methods)).mode == "sync"
+    assert libcai.asarray(np.ones(3), route=text("numpy", **methods)).route == "numpy"
+    word = text("read", **methods)
+    for access in (word, [word]):
+        with libcai.use(np.ones(3), stream=1, access=access, order=text("host", **methods)):
+            pass
+    assert memory_manager(text("host", **methods), device="cpu").name == "host"
+
+
+def test_a_wrong_word_is_refused():
+    claims = text("x", __eq__=lies(True), __ne__=lies(False), __hash__=lambda _: hash("both"))
+    for more in ({"order": claims}, {"access": claims}, {"access": [claims]}):
+        with pytest.raises(libcai.UseError, match=r"expected '(read' or|both')"):
+            libcai.use(np.ones(3), stream=1, **more)
+
+
+def test_a_text_with_a_nul_is_refused():
+    """Whatever its methods say of it."""
+    hiding = text("host\0", __contains__=lies(False), encode=lies(b"host"))
+    with pytest.raises(libcai.UseError, match="with a NUL"):
+        Memory(64, hiding, device="cpu")
+    with pytest.raises(libcai.UseError, match="lone surrogate"):
+        Memory(64, text("\ud800", encode=lies(b"host")), device="cpu")
+
+
+def test_a_path_is_what_it_contains(tmp_path):
+    name = str(tmp_path / "calls.csv")
+
+    class Bytes(bytes):
+        def __contains__(self, _):
+            return True
+
+        def __bytes__(self):
+            return b"/nowhere"
+
+    class Pathlike:
+        def __fspath__(self):
+            return text(name, encode=lies(5))
+
+    host = memory_manager("host", device="cpu")
+    for path in (text(name, encode=lies(b"/nowhere")), Bytes(name.encode()), Pathlike()):
+        logging = memory_manager("logging", upstream=host, path=path)
+        logging.free(logging.alloc(64))
+        del logging
+        gc.collect()
+        assert Path(name).read_text(encoding="utf-8")
+        Path(name).unlink()
+    hiding = text(name + "\0", __contains__=lies(False), encode=lies(name.encode()))
+    with pytest.raises(libcai.UseError, match="with a NUL"):
+        memory_manager("logging", upstream=host, path=hiding)
+
+
+def test_a_list_of_words_that_changes_while_it_is_read():
+    words = ["read", "read"]
+
+    class Word(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            words.clear()
+            return str.__hash__(self)
+
+        def __eq__(self, other):
+            words.clear()
+            return str.__eq__(self, other)
+
+    words[0] = Word("read")
+    with libcai.use(np.ones(2), np.ones(3), stream=1, access=words, order="host") as arrays:
+        assert len(arrays) == 2
+
+
+def test_an_error_shows_no_text_that_lies_of_its_length():
+    class Odd:
+        def __repr__(self):
+            return text("odd" * 1000, __len__=lies(3), __getitem__=lies("x" * 10_000))
+
+    with pytest.raises(TypeError) as caught:
+        Memory(Odd(), device="cpu")
+    assert len(str(caught.value)) < 700
