@@ -90,6 +90,15 @@ def test_a_path_is_what_it_contains(tmp_path):
         memory_manager("logging", upstream=host, path=hiding)
 
 
+@pytest.mark.parametrize("name", ["logging", "retrying", "statistics"])
+def test_parameters_are_of_the_manager_that_is_made(name):
+    """Else C would call the numbers of a pool as functions."""
+    claims = text(name, __eq__=lambda self, other: other == "pool", __hash__=lambda _: hash("pool"))
+    host = memory_manager("host", device="cpu")
+    with pytest.raises(TypeError, match="has no parameter 'initial'"):
+        memory_manager(claims, upstream=host, initial=1, maximum=2, threshold=3)
+
+
 def test_a_list_of_words_that_changes_while_it_is_read():
     words = ["read", "read"]
 

@@ -96,10 +96,11 @@ def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=No
             ("write", write), ("retry", retry))
         if value is not None}
     file = path_for_c(path) if path is not None else b""
+    name = str.__str__(name)  # C reads the parameters as those of this text: so must the choice be
     known = PARAMETERS.get(name, ())
     for key in parameters:
         if key not in known:
-            raise TypeError(f"memory_manager({name!r}) has no parameter {key!r}")
+            raise TypeError(f"memory_manager({shown(name)}) has no parameter {key!r}")
     if name in ("limiting", "retrying") and not parameters:
         raise TypeError(f"memory_manager({name!r}) requires {known[0]!r}")
     place(device, None, upstream, "gpu", &native)
