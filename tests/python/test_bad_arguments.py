@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import libcai
-from libcai import Memory, Stream, memory_manager
+from libcai import Event, Memory, MemoryManager, Stream, memory_manager
 
 
 def text(contents, **methods):
@@ -97,6 +97,69 @@ def test_parameters_are_of_the_manager_that_is_made(name):
     host = memory_manager("host", device="cpu")
     with pytest.raises(TypeError, match="has no parameter 'initial'"):
         memory_manager(claims, upstream=host, initial=1, maximum=2, threshold=3)
+
+
+class Calls:
+    """An integer that makes the object, which its argument is for, meanwhile."""
+
+    def __init__(self, number, function):
+        self.number, self.function = number, function
+
+    def __index__(self):
+        self.function()
+        return self.number
+
+
+class Empty(MemoryManager):
+    def memalloc(self, size, align, kind, stream):
+        raise MemoryError
+
+    def memfree(self, address, size, kind, stream):
+        raise AssertionError("nothing was allocated")
+
+
+CPU = libcai.DeviceType.CPU
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        (Memory, lambda calls: (calls(100), "host"), (200, "host")),
+        (Stream, lambda calls: ("cpu", "async", calls(0)), ("cpu",)),
+        (Stream, lambda calls: ((CPU, calls(0)),), ("cpu",)),
+        (Event, lambda calls: ((CPU, calls(0)),), ("cpu",)),
+        (Empty, lambda calls: ((CPU, calls(0)),), ("cpu",)),
+    ],
+)
+def test_what_is_made_by_its_own_argument_is_made_once(kind, first, second):
+    more = {"device": "cpu"} if kind is Memory else {}
+    before = libcai.usage("cpu")[:2]
+    made = kind.__new__(kind)
+    again = [made.__init__]
+    calls = []
+
+    def call(number):
+        def function():
+            calls.append(number)
+            again[0](*second, **more)
+
+        return Calls(number, function)
+
+    with pytest.raises(TypeError, match="cannot be made twice"):
+        made.__init__(*first(call), **more)
+    assert calls
+    if kind is Memory:
+        assert made.size == 200
+        assert libcai.usage("cpu")[:2] == (before[0] + 200, before[1] + 1)
+    if kind is Empty:
+        assert MemoryManager.of("cpu") is not made
+        assert made.device == libcai.Device("cpu")
+    with pytest.raises(TypeError, match="cannot be made twice"):
+        made.__init__(*second, **more)
+    again.clear()
+    del made
+    gc.collect()
+    assert libcai.usage("cpu")[:2] == before
 
 
 def test_a_list_of_words_that_changes_while_it_is_read():

@@ -35,6 +35,10 @@ cdef class Event:
         with nogil:
             status = cai_event_create(native, flags, &made, &error)
         succeed(status, &error)
+        if self.event != NULL:  # by an argument's own method, or another thread
+            with nogil:
+                cai_event_release(made)
+            raise TypeError("a libcai.Event cannot be made twice")
         self.event = made
 
     def __dealloc__(self):

@@ -120,6 +120,10 @@ cdef class Memory:
         with nogil:
             status = cai_memory_alloc(native, &request, &made, &error)
         succeed(status, &error)
+        if self.memory != NULL:  # by an argument's own method, or another thread
+            with nogil:
+                cai_memory_release(made)
+            raise TypeError("a libcai.Memory cannot be made twice")
         self.memory = made
 
     def __dealloc__(self):

@@ -86,6 +86,8 @@ cdef int make_python_manager(MemoryManager self, device, upstream) except -1:
     cdef cai_error error
     cdef cai_status status
     place(device, None, upstream, "gpu", &native)
+    if self.link != NULL or self.deferrals is not None:  # by an argument's own method
+        raise TypeError("a libcai.MemoryManager cannot be made twice")
     self.deferrals = []
     before = getattr(entered, "making", None)
     entered.making = self
@@ -96,6 +98,7 @@ cdef int make_python_manager(MemoryManager self, device, upstream) except -1:
         entered.making = before
     if status != CAI_OK:
         self.link = NULL  # C has ended it
+        self.deferrals = None
     succeed(status, &error)
     self.manager = made
     self.upstream = upstream

@@ -189,6 +189,10 @@ cdef class Stream:
         with nogil:
             status = cai_stream_create(native, how, urgency, &made, &error)
         succeed(status, &error)
+        if self.stream != NULL:  # by an argument's own method, or another thread
+            with nogil:
+                cai_stream_release(made)
+            raise TypeError("a libcai.Stream cannot be made twice")
         self.stream = made
         if native.type == CAI_DEVICE_CPU:
             queues[id(self)] = self
