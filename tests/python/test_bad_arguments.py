@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import libcai
-from libcai import Event, Memory, MemoryManager, Stream, memory_manager
+from libcai import Event, Memory, MemoryManager, Stream, _core, memory_manager
 
 
 def text(contents, **methods):
@@ -189,3 +189,9 @@ def test_an_error_shows_no_text_that_lies_of_its_length():
     with pytest.raises(TypeError) as caught:
         Memory(Odd(), device="cpu")
     assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("lend", [_core.lend_all, _core.take_all_back])
+def test_none_lends_no_memory(lend):
+    with pytest.raises(TypeError):
+        lend(None)

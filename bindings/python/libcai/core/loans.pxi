@@ -70,12 +70,12 @@ cdef void take_memory_back(Array self) noexcept:
         del loans[lender]
 
 
-def lend_all(array):
+def lend_all(Array array not None):
     """Lends all the memory that `array` is in, for a buffer; `take_all_back` ends it."""
     lend_memory(array)
 
 
-def take_all_back(array):
+def take_all_back(Array array not None):
     take_memory_back(array)
 
 
