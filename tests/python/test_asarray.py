@@ -3,7 +3,9 @@
 
 import builtins
 import sys
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, UserDict, namedtuple
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -133,6 +135,37 @@ def test_from_interface_of_the_host():
     array = libcai.from_interface(given.__array_interface__, owner=given, host=True)
     assert array.device.type == libcai.DeviceType.CPU
     assert np.array_equal(np.asarray(array), given)
+
+
+class Items(Mapping):
+    """What a Mapping must have, and no get() of a dict's."""
+
+    def __init__(self, items):
+        self.kept = items
+
+    def __getitem__(self, key):
+        return self.kept[key]
+
+    def __iter__(self):
+        return iter(self.kept)
+
+    def __len__(self):
+        return len(self.kept)
+
+
+@pytest.mark.parametrize("like", [MappingProxyType, UserDict, Items])
+def test_from_interface_of_another_mapping(like):
+    given = np.arange(6, dtype="i2").reshape(2, 3)
+    array = libcai.from_interface(like(given.__array_interface__), owner=given, host=True)
+    assert np.array_equal(np.asarray(array), given)
+    mask = Cuda(like(interface(typestr="|b1")))
+    array = libcai.from_interface(like(interface(mask=mask, stream=7)))
+    assert (array.data, array.shape, array.stream) == (ADDRESS, (2, 3), 7)
+    assert array.mask.shape == (2, 3)
+    with pytest.raises(libcai.InterfaceError, match="shape"):
+        libcai.from_interface(like(interface(shape=(2, -3))))
+    with pytest.raises(libcai.InterfaceTypeError, match=r"another mapping: convert it by dict\(\)"):
+        libcai.from_interface(like(interface()), strict=True)
 
 
 def test_signatures():
