@@ -55,6 +55,81 @@ libcai.Memory(64)
     )
 
 
+# Parts of slabs, which are libcai's own memory, of a manager that the pool is given or of the
+# device's own; the pool is for any device.
+SLABS = """
+class Slabs(libcai.MemoryManager):
+    def __init__(self, device, take):
+        super().__init__(device)
+        self.take, self.slabs, self.used = take, [], 0
+    def memalloc(self, size, align, kind, stream):
+        if not self.slabs or self.used + size > 1 << 20:
+            self.slabs.append(self.take(self))
+            self.used = 0
+        slab, start = self.slabs[-1], self.used
+        self.used += -(-size // 256) * 256
+        return slab.address + start
+    def memfree(self, address, size, kind, stream):
+        pass
+
+def counted(device):
+    usage = libcai.usage(device)
+    return usage.bytes, usage.count
+
+def own(pool):
+    return libcai.Memory(1 << 20, device=pool.device)
+
+def beneath(pool):
+    name = "host" if str(pool.device) == "cpu" else "default"
+    return libcai.memory_manager(name, device=pool.device)
+
+def built_in(pool):
+    return libcai.Memory(1 << 20, manager=beneath(pool))
+
+def raw(pool):
+    return beneath(pool).alloc(1 << 20)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu:0"])
+@pytest.mark.parametrize("take", ["own", "built_in", "raw"])
+def test_memory_of_a_pools_slabs_is_not_counted_twice(device, take):
+    run(
+        SLABS
+        + f"""
+before = counted({device!r})
+pool = Slabs({device!r}, {take})
+first, second = libcai.Memory(100, manager=pool), libcai.Memory(1000, manager=pool)
+assert len(pool.slabs) == 1
+def grown():
+    return tuple(now - then for now, then in zip(counted({device!r}), before))
+assert grown() == (1100, 2), grown()  # what the program has, and no slab beside it
+found, offset = libcai.Memory.find(second.address + 50)
+assert found.address == second.address and found.size == 1000 and offset == 50
+del found, second
+assert grown() == (100, 1), grown()
+big = [libcai.Memory(1 << 19, manager=pool) for _ in range(3)]
+assert len(pool.slabs) == 2 and grown() == (100 + 3 * (1 << 19), 4), grown()
+at = first.address
+del first, big
+assert grown() == (0, 0), grown()
+try:
+    libcai.Memory.find(at + 50)
+except libcai.CudaError:
+    pass
+else:
+    raise AssertionError("a slab is found, whose parts are free")
+if {take!r} == "raw":
+    for slab in pool.slabs:
+        beneath(pool).free(slab)
+del pool
+libcai.flush({device!r})
+assert counted({device!r}) == before
+""",
+        judged=False,
+    )
+
+
 CAPTURED = """
 def begin():
     call("cuStreamBeginCapture_v2", c_void_p(s.value), 1)
