@@ -684,6 +684,69 @@ assert array.item(3) == {9 if how == "direct" else 7}
     )
 
 
+# A handle of another process, of which a byte of any is not as it was.
+FORGED = """
+import multiprocessing
+
+def share(link):
+    import libcai
+    memory = libcai.Memory(4096)
+    libcai.fill(memory.array(4096, "|u1"), 7).eval()
+    view = memory[1024:3072]
+    kept = [memory.share(), view.share()]
+    link.send(kept)
+    link.recv()
+
+if __name__ == "__main__":
+    import struct
+    import libcai
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    other = spawn.Process(target=share, args=(there,), daemon=True)
+    other.start()
+    there.close()
+    handles = here.recv()
+
+    def forged(handle, size=None, offset=None):
+        data = bytearray(bytes(handle))
+        for place, number in ((8, size), (16, offset)):
+            if number is not None:
+                struct.pack_into("=Q", data, place, number % 2**64)
+        return libcai.IpcHandle(data)
+
+    for how in ("direct", "staged"):
+        for handle in handles:
+            start = struct.unpack_from("=Q", bytes(handle), 16)[0]
+            for wrong in (
+                *(forged(handle, size=size) for size in (0, 4097 - start, 2**63, -1)),
+                *(forged(handle, offset=offset) for offset in
+                  (4097 - handle.size, 2**63, -1, 2**64 - handle.size)),
+                forged(handle, size=2**63, offset=2**63),
+                forged(handle, size=-1, offset=4096),  # whose sum is within it again
+            ):
+                try:
+                    libcai.Memory.open(wrong, how=how)
+                except libcai.UseError as error:
+                    assert "handle" in str(error), error
+                else:
+                    raise AssertionError((how, wrong, "is opened"))
+                assert libcai.usage("gpu").count == 0
+            with_all = libcai.Memory.open(forged(handle, 100, 4096 - 100), how=how)
+            assert with_all.size == 100 and with_all.array(100, "|u1").item(99) == 7
+            del with_all
+            libcai.flush("gpu")
+    here.send(None)
+    other.join()
+    assert other.exitcode == 0
+"""
+
+
+def test_a_forged_size_of_another_process(tmp_path):
+    script = tmp_path / "forged.py"  # what is spawned imports it
+    script.write_text(FORGED, encoding="utf-8")
+    run(f"import subprocess; subprocess.run([sys.executable, {str(script)!r}], check=True)")
+
+
 def test_handles_that_are_none():
     run(
         """
