@@ -45,7 +45,7 @@ OWN_ERRORS = (
 )
 
 alive = 0  # of the objects made here
-case = None  # the one that is played
+case = last = None  # the one that is played; and the last one
 
 
 class Case:
@@ -58,6 +58,7 @@ class Case:
         self.reading = False
         self.containers = []
         self.exporter = None
+        self.verdict = "nothing"
 
     def chance(self, of):
         return self.random.random() < of
@@ -318,10 +319,10 @@ def with_errors_ignored(read, *arguments):
 
 def play(number):
     """None, or what is wrong with how a case was read."""
-    global case
+    global case, last
     maker = Maker(number)
     value = maker.value()
-    case = Case(number)
+    last = case = Case(number)
     given, model = case.disguised(value)
     strict = case.chance(0.3)
     judge = Judge(model, strict, maker.host)
@@ -335,9 +336,11 @@ def play(number):
     except BaseException as error:
         case.reading = False
         said = judged_error(error, judge)
+        case.verdict = f"{name}: {type(error).__name__} {getattr(error, 'entry', '')}".strip()
     else:
         case.reading = False
         said = judged_facts(facts, judge)
+        case.verdict = f"{name}: taken"
     case.exporter = None
     return said and (name, *said)
 
@@ -388,8 +391,8 @@ mallinfo.restype = Heap
 
 
 def clean_up():
-    global case
-    case = None
+    global case, last
+    case = last = None
     gc.collect()
     libcai.drain(True)
     libcai.cffi._look()

@@ -233,10 +233,13 @@ def is_valid(array):
 
 def taken(read, *classes):
     """The facts of the array that is read, or None; or an exception that is none of libcai's."""
+    global verdict
     try:
         array = read()
-    except (libcai.Error, *classes):
+    except (libcai.Error, *classes) as error:
+        verdict = f"{type(error).__name__} {getattr(error, 'entry', '')}".strip()
         return None
+    verdict = "taken"
     return facts_of(array)
 
 
@@ -450,16 +453,22 @@ def dlpack_capsule(case):
 
 
 DOORS = (from_ptr, exchange, dlpack_table, dlpack_capsule)
+last = None  # the case that was played last
+verdict = "nothing"  # how it ended
 
 
 def play(number):
-    case = Case(number)
+    global last
+    last = case = Case(number)
     door = case.any_of(DOORS)
     said = door(case)
+    case.verdict = f"{door.__name__}: {verdict}"
     return said and (door.__name__, *said)
 
 
 def clean_up():
+    global last
+    last = None
     for _ in range(256):  # the types that were met last are kept: let it be these
         libcai.asarray(type("Other", (type(producer()),), {})(interface()))
     gc.collect()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases of hostile.py and hostile_tables.py, each many in a process of their own: what kills it is
-that process's death, and its number is told."""
+"""Cases of hostile.py and the scripts of its name, each many in a process of their own: what kills
+it is that process's death, and its number is told."""
 
 import json
 import os
@@ -12,14 +12,22 @@ from pathlib import Path
 
 import pytest
 from helpers import LIMIT, ROOT
+from simulation import environment
 
-SCRIPTS = ["hostile", "hostile_tables"]
+SCRIPTS = ["hostile", "hostile_tables", "hostile_modules", "hostile_arrow"]
+SIMULATED = ["hostile_arguments", "hostile_handles"]  # with streams, and with another process
+SCRIPTS += SIMULATED
 KEPT = ROOT / "build/results/hostile.json"
 MORE = int(os.environ.get("CAI_FUZZ_PYTHON", "400000"))  # in each long run, of each script
 AT_ONCE = 5_000
 
 
-def run(code, first, count):
+def around(script):
+    """The environment of a script."""
+    return environment(SIMCUDA="1", SIMCUDA_BANNER="0") if script in SIMULATED else os.environ
+
+
+def run(code, first, count, around=os.environ):
     """Runs a script, or code that has one's arguments; returns what it printed."""
     command = [sys.executable, *code, str(first), str(count)]
     with tempfile.TemporaryFile() as at:
@@ -30,7 +38,7 @@ def run(code, first, count):
             text=True,
             timeout=LIMIT,
             cwd=Path(__file__).parent,
-            env={**os.environ, "HOSTILE_AT": str(number)},
+            env={**around, "HOSTILE_AT": str(number)},
             pass_fds=[number],
         )
         at.seek(0)
@@ -40,7 +48,7 @@ def run(code, first, count):
 
 
 def play(script, first, count):
-    status, said, printed = run([f"{script}.py"], first, count)
+    status, said, printed = run([f"{script}.py"], first, count, around(script))
     assert status == 0, said
     assert printed == f"0 faults in {count} cases\n"
 
@@ -50,6 +58,23 @@ def play(script, first, count):
 def test_cases(script, record_property):
     play(script, 0, 5000)
     record_property("cases", 5000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_corpus(script, record_property):
+    """What each case ends in, too: so that a change of a generator is seen, and `record` run."""
+    done = subprocess.run(
+        [sys.executable, "replaying.py", script],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        cwd=Path(__file__).parent,
+        env=around(script),
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.stdout.startswith("0 faults in ")
+    record_property("cases", int(done.stdout.split()[3]))
 
 
 CODE = """
