@@ -248,11 +248,32 @@ static int cai_py_wraps(const cai_exchange_api *api) {
   return api && CAI_EXCHANGE_HAS(api, wrap) != NULL;
 }
 
-/* On success it has taken over the reference to `array`. */
+/* Releases a reference, and keeps the exception that is set. */
+static void cai_py_let_go_of(cai_owner *owner) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  cai_py_release_here(owner);
+  PyErr_Restore(type, value, traceback);
+}
+
+/* Drops an object that was made, and is refused for the exception that was set, too. */
+static void cai_py_drop_made(void *object) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  Py_DECREF((PyObject *)object);
+  PyErr_Restore(type, value, traceback);
+}
+
+/* Takes over the reference to `array`, also on failure. */
 static PyObject *cai_py_wrap_like(const cai_exchange_api *api, PyObject *like, cai_array *array) {
   void *object = NULL;
   const int32_t answer = api->wrap(array, &object);
-  return cai_py_made(like, "wrap", answer, object);
+  PyObject *const made = cai_py_made(like, "wrap", answer, object);
+  if (!made && answer == 0 && object)
+    cai_py_drop_made(object); /* with the reference, which is the object's */
+  else if (!made)
+    cai_py_let_go_of(array->owner);
+  return made;
 }
 
 static int cai_py_allocates(const DLPackExchangeAPI *api) {
@@ -271,19 +292,17 @@ static PyObject *cai_py_allocate_like(const DLPackExchangeAPI *api, PyObject *li
   void *object = NULL;
   PyObject *made;
   int answer = api->managed_tensor_allocator(prototype, &tensor, NULL, cai_py_set_error);
-  if (!cai_py_made(like, "managed_tensor_allocator", answer, tensor)) return NULL;
+  if (!cai_py_made(like, "managed_tensor_allocator", answer, tensor)) {
+    if (answer == 0 && tensor && tensor->deleter) tensor->deleter(tensor); /* given, and refused */
+    return NULL;
+  }
   answer = api->managed_tensor_to_py_object_no_sync(tensor, &object);
   made = cai_py_made(like, "managed_tensor_to_py_object_no_sync", answer, object);
-  if (!made && tensor->deleter) tensor->deleter(tensor);
+  if (!made && answer == 0 && object)
+    cai_py_drop_made(object); /* with the tensor, which is the object's */
+  else if (!made && tensor->deleter)
+    tensor->deleter(tensor);
   return made;
-}
-
-/* Releases a reference, and keeps the exception that is set. */
-static void cai_py_let_go_of(cai_owner *owner) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  cai_py_release_here(owner);
-  PyErr_Restore(type, value, traceback);
 }
 
 /* An exception as what C is told. With the GIL. */

@@ -173,12 +173,8 @@ cdef object empty_like(like, int32_t ndim, const int64_t *shape, const cai_dtype
 
 
 cdef object wrapped_like(like, const cai_exchange_api *api, Array made):
-    made.owner.retain(made.owner)
-    try:
-        return cai_py_wrap_like(api, <PyObject *>like, made.array)
-    except BaseException:
-        made.owner.release(made.owner)
-        raise
+    made.owner.retain(made.owner)  # the object's, or released
+    return cai_py_wrap_like(api, <PyObject *>like, made.array)
 
 
 cdef object allocated_like(like, const DLPackExchangeAPI *api, const cai_array *array, int32_t ndim,
