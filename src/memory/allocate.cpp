@@ -14,7 +14,7 @@
 #include "device/primary.hpp"
 #include "memory/memory.hpp"
 #include "memory/usage.hpp"
-#include "order/running.hpp"
+#include "order/releases.hpp"
 
 namespace cai::memory {
 
@@ -302,12 +302,9 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   } catch (const Failure &failure) {
     // It may be pinned still, because of uses that are complete by now.
     if (failure.error().native != driver::error_host_memory_already_registered) throw;
-    // Twice: another thread that has looked at it meanwhile may leave it to this one.
-    for (int i = 0; i < 2; ++i) {
-      if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
-      using order::Runs;
-      for (const Runs what : {Runs::wait, Runs::end}) static_cast<void>(order::await_running(what));
-    }
+    if (cai_drain(0, nullptr, nullptr) != CAI_OK) throw;
+    const auto rest = [] { order::drain(false, order::Others::all); };
+    if (guard(nullptr, rest) != CAI_OK) throw;
     pin_it();
   }
   memory.manager = std::move(source.manager);

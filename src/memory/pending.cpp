@@ -104,7 +104,8 @@ void run_ends(driver::Faults &failed) noexcept {
   device::end_left();
   retry_ends(INT_MAX, true, &failed);
   cai_error problem;  // memory in use is freed with its last use
-  if (guard(&problem, [] { order::drain(false); }) == CAI_ERR_CUDA) failed.note(problem);
+  if (guard(&problem, [] { order::drain(false, order::Others::asked); }) == CAI_ERR_CUDA)
+    failed.note(problem);
 }
 
 // Returns whether a capture forbids to free anything now.
@@ -135,10 +136,10 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
     // What other threads run may leave more, or put a free back; and a capture may have ended.
     if (order::await_running(order::Runs::end)) {
       memory::run_ends(failed);
-      is_captured = memory::run_frees(device, failed, &captured) && is_captured;
+      static_cast<void>(memory::run_frees(device, failed, &captured));
       static_cast<void>(order::await_running(order::Runs::end));
+      is_captured = memory::run_frees(device, failed, &captured);
     }
-    is_captured = memory::run_frees(device, failed, &captured) && is_captured;
     if (is_captured) failed.note(captured);
     failed.raise();
   });

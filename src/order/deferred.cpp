@@ -6,6 +6,7 @@
 
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
+#include "order/owned.hpp"
 #include "order/running.hpp"
 
 namespace cai::order::deferred {
@@ -39,6 +40,12 @@ struct Lists {
   std::int64_t due_count = 0;
   std::uint64_t arrivals = 0;
   std::atomic<std::int64_t> count{0};  // of both
+  std::atomic<std::uint32_t> answers{0};
+
+  void note_answer() noexcept {
+    answers.fetch_add(1);
+    answers.notify_all();
+  }
 };
 
 // Never destroyed: arrays may end as late as the process does.
@@ -59,15 +66,22 @@ std::int64_t count() noexcept {
   return lists().count.load(std::memory_order_acquire);
 }
 
-std::int64_t count_due() noexcept {
+std::int64_t count_pending() noexcept {
   Lists &all = lists();
   const std::lock_guard lock(all.mutex);
-  return all.due_count;
+  return all.count.load(std::memory_order_relaxed) - all.due_count;
+}
+
+bool any_due() noexcept {
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  return all.due_count != 0;
 }
 
 void add(Uses *uses) noexcept {
   Lists &all = lists();
   uses->release = number_of_release();
+  uses->releaser = this_thread();
   const std::lock_guard lock(all.mutex);
   uses->asker = nullptr;
   uses->arrival = ++all.arrivals;
@@ -75,11 +89,11 @@ void add(Uses *uses) noexcept {
   all.count.fetch_add(1, std::memory_order_release);
 }
 
-Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, std::int64_t *most_passed,
-               const Survey *survey, bool *missed) noexcept {
+Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, bool waits,
+               std::int64_t *most_passed, const Survey *survey, Missed *missed) noexcept {
   Lists &all = lists();
   const std::lock_guard lock(all.mutex);
-  bool is_another_asking = false;
+  Missed others;
   Uses *const end = all.pending.last;
   for (Uses *each = all.pending.first; each && *most_passed > 0; --*most_passed) {
     Uses *const next = each == end ? nullptr : each->next;
@@ -87,28 +101,31 @@ Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, std::int64_t
     if (is_wanted(*each, survey, context_id)) {
       // Who asks about it may hold its lock while the driver answers.
       if (each->asker) {
-        is_another_asking = true;
+        others.add(*each);
       } else if (each->pending_in(context) || !each->pending()) {
         each->asker = &all;
+        each->is_awaited = waits;
         return each;
       }
     }
     each = next;
   }
-  *missed = *missed || is_another_asking;
+  missed->asked |= others.asked;
+  missed->awaited |= others.awaited;
   return nullptr;
 }
 
-bool ask_lost(const Survey &survey, const void *asker, bool *missed) noexcept {
+bool ask_lost(const Survey &survey, const void *asker, Missed *missed) noexcept {
   Lists &all = lists();
   const std::lock_guard lock(all.mutex);
   bool any = false;
   for (Uses *each = all.pending.first; each; each = each->next) {
     if (!survey.includes(*each)) continue;
     if (each->asker) {
-      *missed = true;
+      missed->add(*each);
     } else if (each->is_lost_anywhere()) {
       each->asker = asker;
+      each->is_awaited = true;
       any = true;
     }
   }
@@ -124,8 +141,10 @@ Uses *next_asked(const void *asker) noexcept {
 }
 
 void put_back(Uses *uses) noexcept {
-  const std::lock_guard lock(lists().mutex);
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
   uses->asker = nullptr;
+  all.note_answer();
 }
 
 void make_due(Uses *uses, const void *found_by) noexcept {
@@ -135,6 +154,7 @@ void make_due(Uses *uses, const void *found_by) noexcept {
   uses->asker = found_by;
   all.due.push(uses);
   ++all.due_count;
+  all.note_answer();
 }
 
 Uses *take_due(const void *found_by, const Survey *survey) noexcept {
@@ -156,6 +176,7 @@ void put_back_due(Uses *uses) noexcept {
   Lists &all = lists();
   const std::lock_guard lock(all.mutex);
   uses->asker = nullptr;
+  uses->arrival = ++all.arrivals;
   all.pending.push(uses);
   all.count.fetch_add(1, std::memory_order_release);
 }
@@ -175,6 +196,14 @@ bool any_since(std::uint64_t arrival, const Survey &survey) noexcept {
     }
   }
   return false;
+}
+
+std::uint32_t count_answers() noexcept {
+  return lists().answers.load();
+}
+
+void await_answer(std::uint32_t count) noexcept {
+  lists().answers.wait(count);
 }
 
 }  // namespace cai::order::deferred

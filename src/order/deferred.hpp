@@ -29,23 +29,31 @@ class Survey {
   std::set<std::pair<std::uint64_t, std::uint64_t>> asked_;
 };
 
-// All of them; and of those the ones that are due.
+// All of them, and those that are not due; whether any is due.
 std::int64_t count() noexcept;
-std::int64_t count_due() noexcept;
+std::int64_t count_pending() noexcept;
+bool any_due() noexcept;
 
 void add(Uses *uses) noexcept;
+
+// Whether another thread was asking about some.
+struct Missed {
+  bool asked = false;    // and has the answer soon
+  bool awaited = false;  // and waits for the GPU meanwhile
+
+  void add(const Uses &uses) noexcept { (uses.is_awaited ? awaited : asked) = true; }
+};
 
 // For a thread that asks whether some are complete: returns the oldest that is pending in the
 // context, or nowhere, and that the survey, unless it is null, has not asked about. No other thread
 // asks about it until it is put back, or due. Those that are passed over move to the end of the
-// list, and `most_passed` is reduced by their number. Null: there is none; then `missed` is set if
-// another thread is asking about one.
-Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, std::int64_t *most_passed,
-               const Survey *survey, bool *missed) noexcept;
+// list, and `most_passed` is reduced by their number. Null: there is none; `missed` then counts.
+Uses *ask_next(driver::CUcontext context, std::uint64_t context_id, bool waits,
+               std::int64_t *most_passed, const Survey *survey, Missed *missed) noexcept;
 
 // The same for those whose context is not known: marks all that the survey includes as asked about
 // by `asker`, and returns whether there are any. next_asked() returns them one by one.
-bool ask_lost(const Survey &survey, const void *asker, bool *missed) noexcept;
+bool ask_lost(const Survey &survey, const void *asker, Missed *missed) noexcept;
 Uses *next_asked(const void *asker) noexcept;
 
 void put_back(Uses *uses) noexcept;
@@ -58,8 +66,12 @@ Uses *take_due(const void *found_by, const Survey *survey) noexcept;
 void put_back_due(Uses *uses) noexcept;
 
 // The number of the last one that was added; and whether the survey includes any that was added
-// after that, or that another thread is asking about.
+// after that.
 std::uint64_t last_arrival() noexcept;
 bool any_since(std::uint64_t arrival, const Survey &survey) noexcept;
+
+// How many were put back, or made due, so far; and a wait for one more.
+std::uint32_t count_answers() noexcept;
+void await_answer(std::uint32_t count) noexcept;
 
 }  // namespace cai::order::deferred

@@ -23,7 +23,7 @@ constexpr int64_t looked_at_in_passing = 64;
 // Of those whose end is deferred; where nothing of others is ended, not those that they have found
 // complete.
 int64_t count_left() noexcept {
-  return may_await_running() ? deferred::count() : deferred::count() - deferred::count_due();
+  return may_await_running() ? deferred::count() : deferred::count_pending();
 }
 
 // Whether the memory was destroyed with its context. Then the streams of that context were, too,
@@ -76,10 +76,8 @@ enum class Found { complete, pending, no_more };
 Found settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
              int64_t *most_passed, Ask ask, const deferred::Survey *among, deferred::Survey *asked,
              Sight &sight, Ending &ending) noexcept {
-  const Running running(ask == Ask::and_wait ? Runs::wait : Runs::end);
-  bool missed = false;
-  Uses *const uses = deferred::ask_next(context, context_id, most_passed, among, &missed);
-  if (missed) ending.miss();
+  Uses *const uses = deferred::ask_next(context, context_id, ask == Ask::and_wait, most_passed,
+                                        among, &ending.missed);
   if (!uses) return Found::no_more;
   uses->settle(session, context, context_id, ask);
   if (!uses->pending() && !is_any_captured(session, *uses) && !sight.captures()) {
@@ -129,11 +127,7 @@ void in_each(driver::Session &session, Body &&body) {
 
 // Those whose context is not known: the host waits in each context that can be queried.
 void await_lost(driver::Session &session, const deferred::Survey &survey, Ending &ending) {
-  const Running running(Runs::wait);
-  bool missed = false;
-  const bool any = deferred::ask_lost(survey, &ending, &missed);
-  if (missed) ending.miss();
-  if (!any) return;
+  if (!deferred::ask_lost(survey, &ending, &ending.missed)) return;
   bool is_over = true;
   cai_error error;
   const cai_status status = guard(&error, [&] {
@@ -158,8 +152,8 @@ void settle_complete(driver::Session &session, driver::CUcontext context, std::u
   }
 }
 
-// The host waits for one after another until one is complete, and then takes those that are, too,
-// without waiting: what is complete is to end before the next wait.
+// The host waits for one after another until one is complete, and then takes those after it that
+// are, too, without waiting: what is found complete is to end before the next wait.
 void await_some(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                 deferred::Survey &survey, Sight &sight, Ending &ending) noexcept {
   Found found = Found::pending;
@@ -189,7 +183,7 @@ void settle_all(driver::Session &session, Ask ask, deferred::Survey &survey, End
     destroy_condemned(session, context, id);
   });
   // Not within an end: each would run the next one inside of it.
-  if (may_await_running() && deferred::count_due() != 0 && !sight.captures()) {
+  if (may_await_running() && deferred::any_due() && !sight.captures()) {
     ending.add_of_others(survey);
   }
 }
@@ -379,18 +373,20 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
 static constinit thread_local Ending *ending_here = nullptr;
 
 void Ending::add(Uses *uses) noexcept {
-  Ending *const around = ending_here;
-  const bool is_left = around && uses->arrival <= around->arrived_;
-  Ending &its = is_left ? *around : *this;
-  has_left_some_ = has_left_some_ || is_left;
-  its.has_own_ = true;
-  deferred::make_due(uses, &its);
+  Ending *its = this;
+  for (Ending *around = ending_here; around; around = around->around_) {
+    const bool is_of_that_end = uses->arrival > around->arrived_ && uses->releaser == this_thread();
+    if (!is_of_that_end) its = around;
+  }
+  found_ = true;
+  its->has_own_ = true;
+  deferred::make_due(uses, its);
 }
 
 // What would end here belongs to others. If this caller, or another thread, is capturing, to free
 // memory may ruin those captures.
 bool Ending::run() {
-  if (!has_own_ && !others_) return has_left_some_;
+  if (!has_own_ && !others_) return found_;
   driver::Session session;
   session.use_relaxed_mode();
   const bool any = run_all(&session);
@@ -399,7 +395,7 @@ bool Ending::run() {
 }
 
 bool Ending::run_all(driver::Session *session) noexcept {
-  bool any = has_left_some_;
+  bool any = found_;
   while (has_own_ || others_) {
     has_own_ = false;
     while (run_one(session, this, nullptr)) any = true;
@@ -423,10 +419,10 @@ bool Ending::run_one(driver::Session *session, const Ending *found_by,
   cai_owner *const owner = uses->owner;
   void (*const end)(cai_owner *) = uses->end;
   delete uses;
-  Ending *const around = std::exchange(ending_here, this);
+  around_ = std::exchange(ending_here, this);
   arrived_ = deferred::last_arrival();
   end(owner);
-  ending_here = around;
+  ending_here = around_;
   return true;
 }
 
@@ -487,35 +483,49 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
 }
 
 struct Ended {
-  bool any, missed;  // missed: another thread was asking about more
+  bool any;
+  deferred::Missed missed;
 };
 
-static Ended end_all(Ask ask, deferred::Survey &survey, bool asks_lost) {
+static Ended end_all(Ask ask, deferred::Survey &survey, bool asks_lost, driver::Faults &failed) {
   if (deferred::count() == 0 && !any_condemned()) return {};
+  const auto attempt = [&](auto &&body) {
+    cai_error error;
+    if (guard(&error, body) != CAI_OK) failed.note(error);
+  };
   Ending ending;
-  {
+  attempt([&] {
     driver::Session session;
     if (asks_lost) await_lost(session, survey, ending);
     settle_all(session, ask, survey, ending);
     session.finish();
-  }
-  return {ending.run(), ending.has_missed()};
+  });
+  bool any = ending.has_found();
+  attempt([&] { any = ending.run() || any; });
+  return {any, ending.missed};
 }
 
-void drain(bool waits) {
+void drain(bool waits, Others others) {
+  if (!may_await_running()) others = Others::left;
   deferred::Survey survey;
-  const bool awaits = waits && may_await_running();
+  driver::Faults failed;
   bool asks_lost = waits;
-  for (bool again = true; again;) {
+  for (;;) {
     const uint64_t arrived = deferred::last_arrival();
-    const auto [any, missed] = end_all(waits ? Ask::and_wait : Ask::for_all, survey, asks_lost);
-    again = any;
-    asks_lost = waits && !any;
-    if (any || !awaits) continue;
-    // What another thread ends, or asks about, this one waits for. It may release more.
-    for (const Runs what : {Runs::wait, Runs::end}) static_cast<void>(await_running(what));
-    again = missed || deferred::any_since(arrived, survey);
+    const uint32_t answers = deferred::count_answers();
+    const Ended ended = end_all(waits ? Ask::and_wait : Ask::for_all, survey, asks_lost, failed);
+    const bool asked_lost = std::exchange(asks_lost, waits && !ended.any);
+    if (ended.any || asks_lost != asked_lost) continue;
+    if (others == Others::left) break;
+    if (ended.missed.asked || (ended.missed.awaited && others == Others::all)) {
+      deferred::await_answer(answers);
+      continue;
+    }
+    if (others != Others::all) break;
+    static_cast<void>(await_running(Runs::end));  // which may release more
+    if (!deferred::any_since(arrived, survey)) break;
   }
+  failed.raise();
 }
 
 }  // namespace cai::order
@@ -527,7 +537,7 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
     const order::trace::Call call("cai_drain", order::trace::host);
     if (const auto free_again = order::above.free_again.load(std::memory_order_acquire))
       free_again();
-    order::drain(wait);
+    order::drain(wait, wait ? order::Others::all : order::Others::left);
     if (left) *left = order::count_left();
   });
 }

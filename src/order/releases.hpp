@@ -28,19 +28,18 @@ class Ending {
   ~Ending();
 
   // Adds uses that are complete to the list of those that are due, from which a drain on any thread
-  // may take them. This Ending ends them at the latest; or, within an end, that end's own Ending
-  // after it, unless the end has deferred them: else each would run the next one inside of it.
+  // may take them. This Ending ends them at the latest; or, if it is within an end that has not
+  // deferred them, that end's own Ending after it: else each would run the next one inside of it.
   void add(Uses *uses) noexcept;
   bool has_own() const noexcept { return has_own_; }
+  bool has_found() const noexcept { return found_; }
   // This Ending ends those of others, too, that the survey includes; it must live as long.
   void add_of_others(const deferred::Survey &survey) noexcept { others_ = &survey; }
 
-  // Another thread was asking about some.
-  void miss() noexcept { has_missed_ = true; }
-  bool has_missed() const noexcept { return has_missed_; }
+  deferred::Missed missed;
 
-  // Ends those now, and returns whether any were added. A failure of the driver is thrown after all
-  // have ended.
+  // Ends those now, and returns whether there were any, or any were added. A failure of the driver
+  // is thrown after all have ended.
   bool run();
 
  private:
@@ -48,11 +47,11 @@ class Ending {
   bool run_one(driver::Session *session, const Ending *found_by,
                const deferred::Survey *others) noexcept;
 
+  bool found_ = false;
   bool has_own_ = false;
-  bool has_left_some_ = false;  // to the Ending of the end that runs here
-  std::uint64_t arrived_ = 0;   // the last arrival before the end that it runs
+  std::uint64_t arrived_ = 0;  // the last arrival before the end that it runs
+  Ending *around_ = nullptr;   // the one whose end that end runs in
   const deferred::Survey *others_ = nullptr;
-  bool has_missed_ = false;
 };
 
 // Checks, for a few deferred ends, whether their work in the stream's context is complete. The
@@ -62,8 +61,13 @@ void look(driver::Session &session, const Stream &stream, Ending &ending);
 // The same for all deferred ends, after the stream was waited for.
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending);
 
+// What a drain does about those that other threads are asking about: it leaves them; waits for the
+// answer, unless that takes a wait for the GPU; or waits for all answers, and for ends and frees
+// that run.
+enum class Others { left, asked, all };
+
 // Ends all whose uses are complete; `waits`: the host waits for them.
-void drain(bool waits);
+void drain(bool waits, Others others);
 
 // Defers an end with uses of its own: releases one reference to `owner` when they are complete.
 // With NULL it releases nothing, but cai_drain() waits for the uses.

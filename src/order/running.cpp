@@ -11,7 +11,7 @@ namespace cai::order {
 namespace {
 
 struct Runners {
-  Visitors of[3];
+  Visitors of[2];
   std::atomic<std::uint64_t> releases{0};
 
   static Visitors &of_those(Runs what) noexcept {
@@ -22,11 +22,15 @@ struct Runners {
 constinit thread_local int depth = 0;
 constinit thread_local std::uint64_t release_here = 0;  // of what runs
 
+std::uint64_t next_release() noexcept {
+  return 1 + immortal<Runners>().releases.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 Running::Running(Runs what) noexcept
     : visit_(Runners::of_those(what)), release_around_(release_here) {
-  if (depth++ == 0) release_here = last_release();
+  if (depth++ == 0) release_here = next_release();
 }
 
 Running::~Running() {
@@ -43,8 +47,7 @@ std::uint64_t last_release() noexcept {
 }
 
 std::uint64_t number_of_release() noexcept {
-  if (Running::is_here()) return release_here;
-  return 1 + immortal<Runners>().releases.fetch_add(1, std::memory_order_relaxed);
+  return Running::is_here() ? release_here : next_release();
 }
 
 bool Running::is_here() noexcept {

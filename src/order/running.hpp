@@ -11,9 +11,8 @@
 namespace cai::order {
 
 enum class Runs {
-  end,       // an end or a free, or a look at whether it can run
+  end,       // an end or a free, or a look at whether a free can run
   own_free,  // one of libcai's, which needs no lock of a client's
-  wait,      // a wait of cai_drain() for the GPU's work, for ends
 };
 
 // What runs on this thread, of what is put off. It is made before that is taken from the list which
@@ -36,8 +35,7 @@ class Running {
 };
 
 // Releases that are deferred are numbered, so that a drain need not wait for later ones. What an
-// end releases in turn has the number of that end; what a free releases, the last number that was
-// taken before the free.
+// end releases in turn has the number of that end; what a free releases, that of the free.
 std::uint64_t number_of_release() noexcept;
 std::uint64_t last_release() noexcept;
 

@@ -243,8 +243,10 @@ class Uses {
   void (*end)(cai_owner *owner) = nullptr;
   Uses *next = nullptr, *previous = nullptr;
   const void *asker = nullptr;  // who asks whether it is complete, or has found so
-  std::uint64_t release = 0;  // the number of the release that has deferred it (order/running.hpp)
-  std::uint64_t arrival = 0;  // its own number in the list
+  bool is_awaited = false;      // the asker waits until it is
+  std::uint64_t releaser = 0;   // the thread that has deferred it
+  std::uint64_t release = 0;    // the number of that release (order/running.hpp)
+  std::uint64_t arrival = 0;    // its own number in the list
 
  private:
   struct Kept {

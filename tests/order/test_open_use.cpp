@@ -611,6 +611,27 @@ TEST_F(OpenUse, ALostDeviceDoesNotStopTheDrain) {
   EXPECT_EQ(current(), context0);
 }
 
+// Nor to stop after those that are complete first.
+TEST_F(OpenUse, ALostDeviceDoesNotStopTheDrainBetweenTwo) {
+  const Primary lost(1);
+  Owned first(memory(), CAI_STREAM_NONE), second(memory(), CAI_STREAM_NONE);
+  const std::uint64_t slow = value(stream());
+  Gate gate(slow);
+  for (Owned *array : {&first, &second}) {
+    ASSERT_EQ(begin({*array}, array == &first ? value(stream()) : slow), CAI_OK);
+    EXPECT_EQ(end(), CAI_OK);
+    array->release();
+  }
+  std::thread opening([&] {
+    while (!first.ended()) std::this_thread::yield();
+    gate.open();
+  });
+  MUST(gpu().simcuda_fail("cuDevicePrimaryCtxRetain", 1, 999));
+  EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_ERR_CUDA);
+  EXPECT_TRUE(second.ended());
+  opening.join();
+}
+
 // ---- Without an end -----------------------------------------------------------------------------
 
 TEST_F(OpenUse, FinishedKeepsNothing) {

@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#ifdef TEST_MEMORY
+#include "cai/memory.h"
+#endif
 #include "cai/dlpack.h"
 #include "failing.hpp"
 #include "owned.hpp"
@@ -32,6 +36,23 @@ class Releases : public OnGpu {
     return made;
   }
 };
+
+// Gates of several streams, to be opened in their order: a driver may have one thread for all.
+template <std::size_t number>
+std::vector<std::unique_ptr<Gate>> gates_on(const std::uint64_t (&streams)[number]) {
+  std::vector<std::unique_ptr<Gate>> gates;
+  for (std::size_t i = 0; i < number; ++i) {
+    if (i > 0) {
+      Handle event = nullptr;
+      MUST(gpu().cuEventCreate(&event, 2));
+      MUST(gpu().cuEventRecord(event, handle(streams[i - 1])));
+      MUST(gpu().cuStreamWaitEvent(handle(streams[i]), event, 0));
+      MUST(gpu().cuEventDestroy_v2(event));
+    }
+    gates.push_back(std::make_unique<Gate>(streams[i]));
+  }
+  return gates;
+}
 
 TEST_F(Releases, ArePutOffUntilTheUsesAreComplete) {
   const std::uint64_t consumer = value(stream());
@@ -422,7 +443,7 @@ TEST_F(Releases, EndWhileADrainWaitsForOthers) {
   Owned second(memory(), CAI_STREAM_NONE, 0, [&] { last.release(); });
   Owned first(memory(), CAI_STREAM_NONE);
   EXPECT_EQ(end_use({last}, value(stream())), CAI_OK);
-  Gate gates[] = {Gate(streams[0]), Gate(streams[1]), Gate(streams[2])};
+  const auto gates = gates_on(streams);
   EXPECT_EQ(end_use({first}, streams[0]), CAI_OK);
   EXPECT_EQ(end_use({second}, streams[1]), CAI_OK);
   EXPECT_EQ(end_use({later}, streams[2]), CAI_OK);
@@ -432,17 +453,180 @@ TEST_F(Releases, EndWhileADrainWaitsForOthers) {
     MUST(gpu().cuCtxSetCurrent(context0));
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   });
-  gates[0].open();
+  gates[0]->open();
   while (!first.ended()) std::this_thread::yield();
   EXPECT_FALSE(second.ended());
   later.release();
-  gates[1].open();
+  gates[1]->open();
   drain.join();
   EXPECT_TRUE(second.ended() && last.ended());
   EXPECT_FALSE(later.ended());
-  gates[2].open();
+  gates[2]->open();
   EXPECT_EQ(left(1), 0);
 }
+
+// However much another thread releases, a drain returns.
+TEST_F(Releases, OfAnotherThreadKeepNoDrain) {
+  const std::uint64_t consumer = value(stream()), others = value(stream());
+  const Address data = memory();
+  std::atomic<bool> is_over{false};
+  std::atomic<int> released{0};
+  std::thread other([&] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    for (; !is_over; ++released) {
+      cai_array *array = nullptr;
+      const Array borrowed(data, CAI_STREAM_NONE);
+      const auto nothing = [](void *) {};
+      MUST(cai_array_own(&borrowed.array, nothing, nullptr, &array, nullptr));
+      EXPECT_EQ(end_use({array}, others), CAI_OK);
+      cai_array_release(array);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    Owned array(memory(), CAI_STREAM_NONE);
+    EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+    array.release();
+    for (const int before = released; released < before + 5;) std::this_thread::yield();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(array.ended());
+  }
+  is_over = true;
+  other.join();
+  EXPECT_EQ(left(1), 0);
+}
+
+// Nor does it wait with another drain, for what that was called for.
+TEST_F(Releases, ThatAnotherDrainWaitsForKeepNoDrain) {
+  const std::uint64_t streams[] = {value(stream()), value(stream())};
+  Owned first(memory(), CAI_STREAM_NONE), second(memory(), CAI_STREAM_NONE);
+  const auto gates = gates_on(streams);
+  EXPECT_EQ(end_use({first}, streams[0]), CAI_OK);
+  EXPECT_EQ(end_use({second}, streams[1]), CAI_OK);
+  const auto drain = [this] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  };
+  first.release();
+  std::thread one(drain);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it waits
+  second.release();
+  std::thread two(drain);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  gates[0]->open();
+  one.join();
+  EXPECT_TRUE(first.ended());
+  EXPECT_FALSE(second.ended());
+  gates[1]->open();
+  two.join();
+  EXPECT_TRUE(second.ended());
+}
+
+// What one drain has found complete, another may end; the first goes on all the same.
+TEST_F(Releases, AreAwaitedThoughAnotherThreadEndsSome) {
+  const std::uint64_t streams[] = {value(stream()), value(stream()), value(stream())};
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    while (!is_over) EXPECT_EQ(cai_drain(0, nullptr, nullptr), CAI_OK);
+  });
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::unique_ptr<Owned>> arrays;
+    for (const std::uint64_t on : streams) {
+      arrays.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_NONE));
+      EXPECT_EQ(end_use({*arrays.back()}, on), CAI_OK);
+    }
+    for (const auto &array : arrays) array->release();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    for (const auto &array : arrays) EXPECT_TRUE(array->ended());
+  }
+  is_over = true;
+  other.join();
+}
+
+// Whatever thread has released them, and however deep.
+TEST_F(Releases, OfOthersDoNotRunWithinAnEnd) {
+  const std::uint64_t idle = value(stream()), slow = value(stream());
+  std::unique_ptr<Gate> gate;
+  bool has_run = false;
+  Owned before(memory(), CAI_STREAM_NONE), theirs(memory(), CAI_STREAM_NONE);
+  Owned inner(memory(), CAI_STREAM_NONE, 0, [&] {
+    gate->open();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_FALSE(before.ended());
+  });
+  Owned outer(memory(), CAI_STREAM_NONE, 0, [&] {
+    std::thread([&] { theirs.release(); }).join();
+    inner.release();
+    MUST(gpu().cuStreamSynchronize(handle(idle)));
+    EXPECT_EQ(cai_drain(0, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(inner.ended());
+    EXPECT_FALSE(before.ended() || theirs.ended());
+    has_run = true;
+  });
+  gate = std::make_unique<Gate>(slow);
+  EXPECT_EQ(end_use({before}, slow), CAI_OK);
+  for (const Owned *const array : {&theirs, &inner, &outer}) {
+    EXPECT_EQ(end_use({*array}, idle), CAI_OK);
+  }
+  outer.release();
+  before.release();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(has_run && before.ended() && theirs.ended());
+}
+
+// Work in a context that is not known is waited for, too, if an end has released it.
+TEST_F(Releases, OfWhatIsLostByAnEnd) {
+  const Primary primary(1);
+  const std::uint64_t on = value(stream(non_blocking, primary.context));
+  Owned inner(memory(primary.context), CAI_STREAM_STREAM, on);
+  EXPECT_EQ(end_use({inner}, on), CAI_OK);
+  Owned outer(memory(), CAI_STREAM_NONE, 0, [&] {
+    for (int nth = 1; nth <= 10; ++nth) MUST(gpu().simcuda_fail("cuStreamGetId", nth, 999));
+    MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+    inner.release();
+    MUST(gpu().simcuda_fail("cuStreamGetId", 0, 0));
+    MUST(gpu().simcuda_fail("cuEventRecord", 0, 0));
+    EXPECT_FALSE(inner.ended());
+  });
+  EXPECT_EQ(end_use({outer}, value(stream())), CAI_OK);
+  outer.release();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(inner.ended());
+}
+
+#ifdef TEST_MEMORY
+// Nor do frees that release in turn.
+TEST_F(Releases, OfFreesOfAnotherThreadKeepNoDrain) {
+  const std::uint64_t others = value(stream());
+  const Address data = memory();
+  std::atomic<bool> is_over{false};
+  std::atomic<int> released{0};
+  std::thread other([&] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    const cai_device cpu{CAI_DEVICE_CPU, 0};
+    for (; !is_over; ++released) {
+      cai_array *array = nullptr;
+      const Array borrowed(data, CAI_STREAM_NONE);
+      const auto nothing = [](void *) {};
+      MUST(cai_array_own(&borrowed.array, nothing, nullptr, &array, nullptr));
+      EXPECT_EQ(end_use({array}, others), CAI_OK);
+      const auto release = [](void *held, cai_error *) {
+        cai_array_release(static_cast<cai_array *>(held));
+        return cai_status{CAI_OK};
+      };
+      MUST(cai_pending_add(cpu, 0, release, array, nullptr));
+      MUST(cai_pending_flush(cpu, nullptr));
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    for (const int before = released; released < before + 5;) std::this_thread::yield();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  }
+  is_over = true;
+  other.join();
+  EXPECT_EQ(left(1), 0);
+}
+#endif
 
 // A look in passing that fails has lost nothing.
 TEST_F(Releases, AfterALookThatFailed) {

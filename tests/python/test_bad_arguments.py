@@ -71,14 +71,14 @@ def test_a_path_is_what_it_contains(tmp_path):
             return True
 
         def __bytes__(self):
-            return b"/nowhere"
+            return b"/nowhere/at/all"
 
     class Pathlike:
         def __fspath__(self):
             return text(name, encode=lies(5))
 
     host = memory_manager("host", device="cpu")
-    for path in (text(name, encode=lies(b"/nowhere")), Bytes(name.encode()), Pathlike()):
+    for path in (text(name, encode=lies(b"/nowhere/at/all")), Bytes(name.encode()), Pathlike()):
         logging = memory_manager("logging", upstream=host, path=path)
         logging.free(logging.alloc(64))
         del logging
