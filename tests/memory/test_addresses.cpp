@@ -391,6 +391,32 @@ TEST_F(Addresses, AColumnWhereNoContextIsCurrent) {
   column.array.release(&column.array);
 }
 
+// Nor is memory of others exported, if the driver fails to say where the host finds it.
+TEST_F(Addresses, NeitherATensorNorAColumnIsMadeWithoutTheHosts) {
+  const With with(primary[0]);
+  void *host = nullptr;
+  MUST(gpu().cuMemHostAlloc(&host, size, 0));
+  Array pinned(reinterpret_cast<Address>(host), CAI_STREAM_NONE);
+  pinned.array.device_type = CAI_DEVICE_CUDA_HOST;
+  {
+    const Owned array(pinned.array);
+    DLManagedTensorVersioned *tensor = nullptr;
+    MUST(gpu().simcuda_fail("cuPointerGetAttributes", 1, 999));
+    EXPECT_FAILS(CAI_ERR_CUDA, "cuPointerGetAttributes",
+                 cai_dlpack_write(array, UINT64_MAX, &tensor, error));
+    EXPECT_EQ(tensor, nullptr);
+    ArrowDeviceArray column{};
+    MUST(gpu().simcuda_fail("cuPointerGetAttributes", 1, 999));
+    EXPECT_FAILS(CAI_ERR_CUDA, "cuPointerGetAttributes",
+                 cai_arrow_write(array, 1, nullptr, &column, error));
+    EXPECT_EQ(column.array.release, nullptr);
+    ASSERT_OK(cai_arrow_write(array, 1, nullptr, &column, error));
+    EXPECT_EQ(column.array.buffers[1], host);
+    column.array.release(&column.array);
+  }
+  MUST(gpu().cuMemFreeHost(host));
+}
+
 // Freed memory is not exported.
 TEST_F(Addresses, TensorsAndColumnsAreNotOfWhatWasFreed) {
   for_both([this](cai_memory *memory, unsigned char *) {
