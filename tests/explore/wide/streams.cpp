@@ -152,10 +152,12 @@ void end_guest(World &world, const Step &) {
     const bool names = is_of_guest(block.freed_on) || of_guest(block.pending | world.told(b)) != 0;
     if (block.alive && names && b != kGuestBlock) return;
   }
-  // Who holds a tensor has no owner to ask for its uses.
+  // Who holds a tensor has no owner to ask for its uses; an array of another import is not of that.
   for (const Tensor &tensor : world.tensors) {
     if (!tensor.there) continue;
-    if (tensor.block == kGuestBlock || !world.has_array_of(tensor.block)) return;
+    const bool has_owner =
+        world.has_array_of(tensor.block) && world.blocks[tensor.block].owners <= 1;
+    if (tensor.block == kGuestBlock || !has_owner) return;
   }
   // Nor does a party that holds libcai's memory, except through an array of it.
   for (int b = 0; b < kBlocks; ++b) {
