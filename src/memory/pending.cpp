@@ -104,8 +104,8 @@ void run_ends(driver::Faults &failed) noexcept {
   device::end_left();
   retry_ends(INT_MAX, true, &failed);
   cai_error problem;  // memory in use is freed with its last use
-  if (guard(&problem, [] { order::drain(false, order::Others::asked); }) == CAI_ERR_CUDA)
-    failed.note(problem);
+  const auto end = [] { order::drain(false, order::Others::asked); };
+  if (guard(&problem, end) == CAI_ERR_CUDA) failed.note(problem);
 }
 
 // Returns whether a capture forbids to free anything now.

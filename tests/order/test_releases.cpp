@@ -54,6 +54,16 @@ std::vector<std::unique_ptr<Gate>> gates_on(const std::uint64_t (&streams)[numbe
   return gates;
 }
 
+// An array that was used on a stream, with one reference. The caller releases it.
+cai_array *used_on(Address data, std::uint64_t on) {
+  cai_array *made = nullptr;
+  const Array borrowed(data, CAI_STREAM_NONE);
+  const auto nothing = [](void *) {};
+  MUST(cai_array_own(&borrowed.array, nothing, nullptr, &made, nullptr));
+  EXPECT_EQ(end_use({made}, on), CAI_OK);
+  return made;
+}
+
 TEST_F(Releases, ArePutOffUntilTheUsesAreComplete) {
   const std::uint64_t consumer = value(stream());
   for (const bool in_passing : {false, true}) {
@@ -474,11 +484,7 @@ TEST_F(Releases, OfAnotherThreadKeepNoDrain) {
   std::thread other([&] {
     MUST(gpu().cuCtxSetCurrent(context0));
     for (; !is_over; ++released) {
-      cai_array *array = nullptr;
-      const Array borrowed(data, CAI_STREAM_NONE);
-      const auto nothing = [](void *) {};
-      MUST(cai_array_own(&borrowed.array, nothing, nullptr, &array, nullptr));
-      EXPECT_EQ(end_use({array}, others), CAI_OK);
+      cai_array *const array = used_on(data, others);
       cai_array_release(array);
     }
   });
@@ -605,11 +611,7 @@ TEST_F(Releases, OfFreesOfAnotherThreadKeepNoDrain) {
     MUST(gpu().cuCtxSetCurrent(context0));
     const cai_device cpu{CAI_DEVICE_CPU, 0};
     for (; !is_over; ++released) {
-      cai_array *array = nullptr;
-      const Array borrowed(data, CAI_STREAM_NONE);
-      const auto nothing = [](void *) {};
-      MUST(cai_array_own(&borrowed.array, nothing, nullptr, &array, nullptr));
-      EXPECT_EQ(end_use({array}, others), CAI_OK);
+      cai_array *const array = used_on(data, others);
       const auto release = [](void *held, cai_error *) {
         cai_array_release(static_cast<cai_array *>(held));
         return cai_status{CAI_OK};

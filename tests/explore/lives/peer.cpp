@@ -7,18 +7,17 @@
 #include <cstring>
 
 #include "../wide/driver.hpp"
+#include "bytes.hpp"
 #include "must.h"
 #include "talk.hpp"
 
 namespace lives {
 namespace {
 
-constexpr cai_dtype bytes_type{'u', '|', 0, 0, 1, 0};
-
 cai_array *bytes_of(cai_memory *memory, std::uint64_t start, std::uint64_t stop) {
   const auto extent = static_cast<std::int64_t>(stop - start);
   cai_array *made = nullptr;
-  MUST(cai_memory_array(memory, start, &bytes_type, 1, &extent, nullptr, &made, nullptr));
+  MUST(cai_memory_array(memory, start, &byte_type, 1, &extent, nullptr, &made, nullptr));
   return made;
 }
 
@@ -51,18 +50,7 @@ class Lender {
 
   void tell(const Peer::Wish &wish, unsigned char *out) const {
     cai_array *const from = bytes_of(memories_[wish.place], 0, wish.size);
-    const std::int64_t stride = 1;
-    cai_array to{};
-    to.abi_major = CAI_ABI_MAJOR;
-    to.abi_minor = CAI_ABI_MINOR;
-    to.version = CAI_INTERFACE_VERSION;
-    to.device_type = CAI_DEVICE_CPU;
-    to.stream_kind = CAI_STREAM_NONE;
-    to.dtype = bytes_type;
-    to.ndim = 1;
-    to.shape = from->shape;
-    to.strides = &stride;
-    to.data = reinterpret_cast<std::uintptr_t>(out);
+    const cai_array to = bytes_on_host(*from, out);
     MUST(cai_array_copy(from, &to, nullptr, nullptr));
     cai_array_release(from);
   }

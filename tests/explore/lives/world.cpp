@@ -330,18 +330,7 @@ void World::check_bytes() {
 
 void World::check_bytes(const cai_array *array, const Bytes &bytes, std::uint64_t start) {
   std::vector<unsigned char> found(static_cast<std::size_t>(array->shape[0]));
-  const std::int64_t stride = 1;
-  cai_array to{};
-  to.abi_major = CAI_ABI_MAJOR;
-  to.abi_minor = CAI_ABI_MINOR;
-  to.version = CAI_INTERFACE_VERSION;
-  to.device_type = CAI_DEVICE_CPU;
-  to.stream_kind = CAI_STREAM_NONE;
-  to.dtype = byte_type;
-  to.ndim = 1;
-  to.shape = array->shape;
-  to.strides = &stride;
-  to.data = reinterpret_cast<std::uintptr_t>(found.data());
+  const cai_array to = bytes_on_host(*array, found.data());
   must("compare", CAI_OK,
        [&](cai_error *error) { return cai_array_copy(array, &to, nullptr, error); });
   for (std::size_t i = 0; i < found.size(); ++i) {

@@ -18,6 +18,7 @@
 #include "../wide/driver.hpp"
 #include "../wide/fault.hpp"
 #include "bystander.hpp"
+#include "bytes.hpp"
 #include "managers.hpp"
 #include "must.h"
 #include "peer.hpp"
@@ -32,7 +33,6 @@ struct Program {
 
 inline constexpr cai_device gpus[] = {{CAI_DEVICE_CUDA, 0}, {CAI_DEVICE_CUDA, 1}};
 inline constexpr cai_device cpu{CAI_DEVICE_CPU, 0};
-inline constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
 inline constexpr std::uint64_t limit = 400;
 inline constexpr int unknown = -1;
 inline constexpr std::size_t most = 8;            // of each kind of object
