@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <utility>
 
+#include "core/fork.hpp"
 #include "core/global_lock.hpp"
 #include "core/immortal.hpp"
 #include "order/owned.hpp"
@@ -13,35 +15,41 @@ namespace cai::order::deferred {
 namespace {
 
 // In the order in which they were added, but for those that were passed over.
+template <class Node>
 struct List {
-  Uses *first = nullptr;
-  Uses *last = nullptr;
+  Node *first = nullptr;
+  Node *last = nullptr;
 
-  void push(Uses *uses) noexcept {
-    uses->next = nullptr;
-    uses->previous = last;
-    (last ? last->next : first) = uses;
-    last = uses;
+  void push(Node *node) noexcept {
+    node->next = nullptr;
+    node->previous = last;
+    (last ? last->next : first) = node;
+    last = node;
   }
-  void remove(Uses *uses) noexcept {
-    (uses->previous ? uses->previous->next : first) = uses->next;
-    (uses->next ? uses->next->previous : last) = uses->previous;
+  void remove(Node *node) noexcept {
+    (node->previous ? node->previous->next : first) = node->next;
+    (node->next ? node->next->previous : last) = node->previous;
   }
-  void move_to_end(Uses *uses) noexcept {
-    remove(uses);
-    push(uses);
+  void move_to_end(Node *node) noexcept {
+    remove(node);
+    push(node);
   }
 };
 
 struct Lists {
   GlobalLock mutex;  // held for the lists alone
-  List pending;
-  List due;
+  List<Uses> pending;
+  List<Uses> due;
+  List<Taken> taken;  // which are on stacks, so not those of the process that was forked
+  std::uint64_t process = forks();
   std::int64_t due_count = 0;
   std::uint64_t arrivals = 0;
-  std::atomic<std::int64_t> count{0};  // of both
+  std::atomic<std::int64_t> count{0};  // pending and due
   std::atomic<std::uint32_t> answers{0};
 
+  void forget_the_parents() noexcept {
+    if (std::exchange(process, forks()) != forks()) taken = {};
+  }
   void note_answer() noexcept {
     answers.fetch_add(1);
     answers.notify_all();
@@ -55,7 +63,7 @@ Lists &lists() {
 
 // Whether the survey, if there is one, is yet to ask about it.
 bool is_wanted(const Uses &uses, const Survey *survey, std::uint64_t context_id) noexcept {
-  return !survey || (survey->includes(uses) && !survey->has_asked(uses, context_id));
+  return !survey || (survey->includes(uses.release) && !survey->has_asked(uses, context_id));
 }
 
 }  // namespace
@@ -120,7 +128,7 @@ bool ask_lost(const Survey &survey, const void *asker, Missed *missed) noexcept 
   const std::lock_guard lock(all.mutex);
   bool any = false;
   for (Uses *each = all.pending.first; each; each = each->next) {
-    if (!survey.includes(*each)) continue;
+    if (!survey.includes(each->release)) continue;
     if (each->asker) {
       missed->add(*each);
     } else if (each->is_lost_anywhere()) {
@@ -157,19 +165,30 @@ void make_due(Uses *uses, const void *found_by) noexcept {
   all.note_answer();
 }
 
-Uses *take_due(const void *found_by, const Survey *survey) noexcept {
+Taken::Taken(const void *found_by, const Survey *survey) noexcept {
   Lists &all = lists();
   const std::lock_guard lock(all.mutex);
   const auto is_it = [&](const Uses &uses) {
-    return found_by ? uses.asker == found_by : survey->includes(uses);
+    return found_by ? uses.asker == found_by : survey->includes(uses.release);
   };
   Uses *each = all.due.first;
   while (each && !is_it(*each)) each = each->next;
-  if (!each) return nullptr;
+  if (!each) return;
   all.due.remove(each);
   --all.due_count;
   all.count.fetch_sub(1, std::memory_order_relaxed);
-  return each;
+  uses_ = each;
+  release = each->release;
+  arrival = each->arrival;
+  all.forget_the_parents();
+  all.taken.push(this);
+}
+
+Taken::~Taken() {
+  if (!uses_ || process_ != forks()) return;
+  Lists &all = lists();
+  const std::lock_guard lock(all.mutex);
+  all.taken.remove(this);
 }
 
 void put_back_due(Uses *uses) noexcept {
@@ -190,12 +209,14 @@ std::uint64_t last_arrival() noexcept {
 bool any_since(std::uint64_t arrival, const Survey &survey) noexcept {
   Lists &all = lists();
   const std::lock_guard lock(all.mutex);
-  for (const List *list : {&all.pending, &all.due}) {
-    for (const Uses *each = list->first; each; each = each->next) {
-      if (each->arrival > arrival && survey.includes(*each)) return true;
+  all.forget_the_parents();
+  const auto any_in = [&](const auto &list) {
+    for (const auto *each = list.first; each; each = each->next) {
+      if (each->arrival > arrival && survey.includes(each->release)) return true;
     }
-  }
-  return false;
+    return false;
+  };
+  return any_in(all.pending) || any_in(all.due) || any_in(all.taken);
 }
 
 std::uint32_t count_answers() noexcept {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The uses whose end is deferred: those that may be pending, and those that are due, which any
-// thread may end.
+// The uses whose end is deferred: those that may be pending, those that are due, which any thread
+// may end, and those whose end runs.
 #pragma once
 
 #include <cstdint>
 #include <set>
 #include <utility>
 
+#include "core/fork.hpp"
 #include "order/uses.hpp"
 
 namespace cai::order::deferred {
@@ -16,7 +17,7 @@ namespace cai::order::deferred {
 class Survey {
  public:
   Survey() noexcept;
-  bool includes(const Uses &uses) const noexcept { return uses.release <= last_release_; }
+  bool includes(std::uint64_t release) const noexcept { return release <= last_release_; }
   bool has_asked(const Uses &uses, std::uint64_t context_id) const noexcept {
     return asked_.count({context_id, uses.arrival}) != 0;
   }
@@ -29,7 +30,7 @@ class Survey {
   std::set<std::pair<std::uint64_t, std::uint64_t>> asked_;
 };
 
-// All of them, and those that are not due; whether any is due.
+// Those that are pending or due, and those that are pending; whether any is due.
 std::int64_t count() noexcept;
 std::int64_t count_pending() noexcept;
 bool any_due() noexcept;
@@ -59,14 +60,29 @@ Uses *next_asked(const void *asker) noexcept;
 void put_back(Uses *uses) noexcept;
 void make_due(Uses *uses, const void *found_by) noexcept;
 
-// Removes one that is due: one that `found_by` has found, or, for null, any that the survey
-// includes. Returns null if there is none.
-Uses *take_due(const void *found_by, const Survey *survey) noexcept;
+// One that was due: one that `found_by` has found, or, for null, any that the survey includes. It
+// is in no list of uses. Its end runs until this is destroyed.
+class Taken {
+ public:
+  Taken(const void *found_by, const Survey *survey) noexcept;
+  Taken(const Taken &) = delete;
+  Taken &operator=(const Taken &) = delete;
+  ~Taken();
+  Uses *uses() const noexcept { return uses_; }  // null: there is none
+
+  std::uint64_t release = 0, arrival = 0;  // those of the uses
+  Taken *next = nullptr, *previous = nullptr;
+
+ private:
+  Uses *uses_ = nullptr;
+  const std::uint64_t process_ = forks();
+};
+
 // Puts it back, as pending.
 void put_back_due(Uses *uses) noexcept;
 
 // The number of the last one that was added; and whether the survey includes any that was added
-// after that.
+// after that, and has not ended.
 std::uint64_t last_arrival() noexcept;
 bool any_since(std::uint64_t arrival, const Survey &survey) noexcept;
 

@@ -408,7 +408,8 @@ bool Ending::run_all(driver::Session *session) noexcept {
 bool Ending::run_one(driver::Session *session, const Ending *found_by,
                      const deferred::Survey *others) noexcept {
   Running running(Runs::end);
-  Uses *const uses = deferred::take_due(found_by, others);
+  const deferred::Taken taken(found_by, others);
+  Uses *const uses = taken.uses();
   if (!uses) return false;
   running.is_of(uses->release);
   // Who has found that it may end could not ask about this thread's stream 2.

@@ -48,6 +48,8 @@ int run(int argc, char **argv, const char *name, Play &&play) {
     if (!wrong.empty()) {
       std::printf("# seed %llu%s: %s\n", static_cast<unsigned long long>(seed), program.c_str(),
                   wrong.c_str());
+      std::printf("# hunted %llu programs at random\n",
+                  static_cast<unsigned long long>(1 + seed - first));
     }
   }
   std::printf("%s 1 - %s programs\n", wrong.empty() ? "ok" : "not ok", argv[2]);

@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "by_seed.hpp"
@@ -72,10 +73,29 @@ class ShortStream {
   wide::Handle handle_ = nullptr;
 };
 
+// Releases an array of these bytes, in use on the stream, so that its end is put off.
+cai_status release_used(const cai_array &bytes, cai_stream *stream, void (*end)(void *), void *what,
+                        cai_error *error) {
+  const std::uint64_t value = cai_stream_value(stream);
+  cai_array borrowed = bytes;
+  borrowed.owner = nullptr;
+  cai_array *array = nullptr;
+  MUST(cai_array_own(&borrowed, end, what, &array, nullptr));
+  cai_use use{};
+  MUST(cai_use_begin(&use, const_cast<const cai_array **>(&array), 1, value, nullptr, nullptr));
+  const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(value));
+  MUST(wide::cu().cuMemsetD8Async(bytes.data, 7, half, handle));
+  MUST(cai_use_end(&use, nullptr));
+  return cai_array_release_on(array, value, error);
+}
+
 // A free, or an end of an array, that is put off.
 struct PutOff {
   std::atomic<bool> is_put_off{false}, is_over{false};
   bool asks = false;  // while it runs, as a manager may
+  // Of an end:
+  cai_array *bytes = nullptr;   // that the array is of
+  cai_stream *again = nullptr;  // if not null, the end releases them once more, in use there
 
   void run() {
     for (int i = 0; i < 20; ++i) std::this_thread::yield();  // the other thread comes meanwhile
@@ -83,8 +103,13 @@ struct PutOff {
       MUST(cai_pending_flush(gpu, nullptr));
       MUST(cai_drain(1, nullptr, nullptr));
     }
-    is_over = true;
+    if (again) {
+      MUST(release_used(*bytes, std::exchange(again, nullptr), end, this, nullptr));
+    } else {
+      is_over = true;
+    }
   }
+  static void end(void *self) { static_cast<PutOff *>(self)->run(); }
 };
 
 // Those of one kind in a program.
@@ -93,7 +118,17 @@ class AllPutOff {
   PutOff &make(bool asks) {
     PutOff &made = all_[count_++];
     made.asks = asks;
+    made.again = nullptr;
     return made;
+  }
+  static constexpr std::size_t most = 10;  // as many as a program has steps
+
+  AllPutOff() = default;
+  // Each has bytes of its own, of this memory.
+  explicit AllPutOff(cai_memory *memory) {
+    for (PutOff &each : all_) {
+      each.bytes = array_of(memory, static_cast<std::uint64_t>(&each - all_) * half);
+    }
   }
   // Those that `call`, if it succeeds, must not leave.
   template <class Call>
@@ -115,7 +150,7 @@ class AllPutOff {
   }
 
  private:
-  PutOff all_[10];  // as many as a program has steps
+  PutOff all_[most];
   std::atomic<std::size_t> count_{0};
 };
 
@@ -129,13 +164,15 @@ struct Shared {
   bool is_of_host = false;    // the host may work on it
   bool is_of_cpu = false;     // its device is the CPU
   bool is_worked_on = false;  // by the threads, on GPU streams, without libcai
-  AllPutOff frees, ends;
+  cai_memory *const lasting = new_memory(gpu, CAI_KIND_DEFAULT, AllPutOff::most *half, streams[0]);
+  AllPutOff frees, ends{lasting};
   wide::Handle context = [] {
     wide::Handle primary = nullptr;
     MUST(wide::cu().cuDevicePrimaryCtxRetain(&primary, 0));
     return primary;
   }();
-  std::atomic<int> ready{0};  // threads
+  std::atomic<int> ready{0};    // threads
+  std::atomic<int> at_work{0};  // threads whose steps end by themselves
 };
 
 class Party {
@@ -175,6 +212,7 @@ class Party {
         blame(std::string(actions[step].name) + ": " + error.message);
       }
     }
+    --shared_.at_work;
   }
 
   std::string told() const {
@@ -376,21 +414,21 @@ class Party {
   }
   // The end of an array that is in use on a stream.
   cai_status put_off_end(cai_error *error) {
-    if (!other_is_of_gpu_) return CAI_OK;
     PutOff &made = shared_.ends.make(draw(4) == 0);
-    cai_array *array = nullptr;
-    const auto end = [](void *what) { static_cast<PutOff *>(what)->run(); };
-    cai_array borrowed = *other_;
-    borrowed.owner = nullptr;
-    MUST(cai_array_own(&borrowed, end, &made, &array, nullptr));
-    const std::uint64_t stream = cai_stream_value(any_stream());
-    cai_use use{};
-    MUST(cai_use_begin(&use, const_cast<const cai_array **>(&array), 1, stream, nullptr, nullptr));
-    const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(stream));
-    MUST(wide::cu().cuMemsetD8Async(other_->data, 7, half, handle));
-    MUST(cai_use_end(&use, nullptr));
-    const cai_status status = cai_array_release_on(array, stream, error);
+    if (draw(2)) made.again = any_stream();
+    const cai_status status = release_used(*made.bytes, any_stream(), PutOff::end, &made, error);
     made.is_put_off = status == CAI_OK;
+    return status;
+  }
+  // For as long as the other thread is at work: it must come to its end all the same.
+  cai_status keep_releasing(cai_error *error) {
+    if (!other_is_of_gpu_) return CAI_OK;
+    cai_status status = CAI_OK;
+    --shared_.at_work;
+    while (status == CAI_OK && shared_.at_work > 0) {
+      status = release_used(*other_, any_stream(), [](void *) {}, nullptr, error);
+    }
+    ++shared_.at_work;
     return status;
   }
 
@@ -436,13 +474,14 @@ const Party::Action Party::actions[] = {
     {"flush", &Party::flush},
     {"put_off_free", &Party::put_off_free},
     {"put_off_end", &Party::put_off_end},
+    {"keep_releasing", &Party::keep_releasing},
 };
 const unsigned Party::number_of = std::size(Party::actions);
 
 bool is_memory_left() {
   MUST(cai_drain(1, nullptr, nullptr));
   MUST(cai_pending_flush(gpu, nullptr));
-  return wide::cu().simcuda_objects("CUdeviceptr") != 0;
+  return wide::cu().simcuda_objects("CUdeviceptr") != 1;  // the lasting one
 }
 
 std::string play(std::uint64_t seed) {
@@ -463,6 +502,7 @@ std::string play(std::uint64_t seed) {
   MUST(cai_memory_describe(shared.memory, &info, nullptr));
   shared.address = info.data;
   shared.ready = 0;
+  shared.at_work = 2;
   shared.frees.begin_anew();
   shared.ends.begin_anew();
   std::string told;

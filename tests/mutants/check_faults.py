@@ -30,6 +30,8 @@ HUNTS = [
 ]
 # Of faults whose names begin with "lives": of memory's life, of which the others know little.
 HUNTS_FOR_LIVES = [hunt.lives(40000, 21)]
+# Of those whose names begin with "meetings": of what two threads do at once.
+HUNTS_FOR_MEETINGS = [hunt.meetings(30000, 7, each) for each in ("lazy", "eager", "random:1")]
 
 
 @dataclass
@@ -111,6 +113,12 @@ class Build:
         return self.folder
 
 
+def hunts_for(name):
+    if name.startswith("lives:"):
+        return HUNTS_FOR_LIVES
+    return HUNTS_FOR_MEETINGS if name.startswith("meetings:") else HUNTS
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -119,7 +127,9 @@ def main():
     wanted = sys.argv[3:] or faults
     tap = Tap()
     if not sys.argv[3:]:
-        found = hunt.first([*HUNTS, *HUNTS_FOR_LIVES], build / "tests/explore", build / "src")
+        found = hunt.first(
+            [*HUNTS, *HUNTS_FOR_LIVES, *HUNTS_FOR_MEETINGS], build / "tests/explore", build / "src"
+        )
         tap.check(not found.is_found, "nothing is wrong with the library as it is", str(found))
     with tempfile.TemporaryDirectory() as folder:
         make = Build(build, source, Path(folder))
@@ -129,8 +139,7 @@ def main():
             except ValueError as error:
                 tap.check(False, name, *str(error).splitlines())
                 continue
-            hunts = HUNTS_FOR_LIVES if name.startswith("lives:") else HUNTS
-            found = hunt.first(hunts, build / "tests/explore", library)
+            found = hunt.first(hunts_for(name), build / "tests/explore", library)
             print(f"# {found}", flush=True)
             tap.check(found.is_found, name)
     for name, test in ELSEWHERE.items():

@@ -50,6 +50,14 @@ def lives(count, seed):
     return Hunt("lives", ("lives/lives", "hunt", str(count), str(seed)))
 
 
+# It does not shrink its programs.
+def meetings(count, seed, schedule):
+    name = f"meetings, {schedule}"
+    return Hunt(
+        name, ("meetings", "random", str(count), str(seed)), (("SIMCUDA_SCHEDULE", schedule),)
+    )
+
+
 # Whatever the schedule, the lazy one included, has complete by then decides what is refused.
 RANDOM = {"SIMCUDA_SCHEDULE": "random:1", "SIMCUDA_REUSE_HANDLES": "1"}
 

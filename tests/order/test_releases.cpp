@@ -512,12 +512,16 @@ TEST_F(Releases, ThatAnotherDrainWaitsForKeepNoDrain) {
     MUST(gpu().cuCtxSetCurrent(context0));
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   };
+  const std::uint64_t before = calls("cuEventSynchronize");
+  const auto await_waits = [&](std::uint64_t count) {
+    while (calls("cuEventSynchronize") < before + count) std::this_thread::yield();
+  };
   first.release();
   std::thread one(drain);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it waits
+  await_waits(1);
   second.release();
   std::thread two(drain);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  await_waits(2);
   gates[0]->open();
   one.join();
   EXPECT_TRUE(first.ended());
@@ -544,6 +548,31 @@ TEST_F(Releases, AreAwaitedThoughAnotherThreadEndsSome) {
     for (const auto &array : arrays) array->release();
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
     for (const auto &array : arrays) EXPECT_TRUE(array->ended());
+  }
+  is_over = true;
+  other.join();
+}
+
+// So may it what an end of its own has released, at once after that.
+TEST_F(Releases, OfAnEndOfAnotherThreadAreAwaited) {
+  const std::uint64_t on = value(stream());
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    while (!is_over) EXPECT_EQ(cai_drain(0, nullptr, nullptr), CAI_OK);
+  });
+  for (int i = 0; i < 1000; ++i) {
+    std::atomic<bool> is_inner_over{false};
+    Owned inner(memory(), CAI_STREAM_NONE, 0, [&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      is_inner_over = true;
+    });
+    Owned outer(memory(), CAI_STREAM_NONE, 0, [&] { inner.release(); });
+    EXPECT_EQ(end_use({inner}, on), CAI_OK);
+    EXPECT_EQ(end_use({outer}, on), CAI_OK);
+    outer.release();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(outer.ended() && is_inner_over);
   }
   is_over = true;
   other.join();
