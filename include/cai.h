@@ -717,11 +717,12 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * handle is met, and then the producer's code runs; until then it stays deferred. If the driver
  * does not report whether a use is complete, the use is kept, unless its context was destroyed or
  * has failed for good. Where no event could be recorded (for a use that was abandoned, or at a last
- * release, in a capture or because the driver failed), the host must wait for the context; if the
- * context is not known either, it waits for each context that the function is called for. Like
- * cai_device_synchronize(), that is allowed only outside of captures, on other threads too: while
- * libcai sees a capture there, it does not wait, and those are left. Memory whose free a capture
- * has put off is no array: cai_pending_flush() frees it.
+ * release, in a capture, in a function on a GPU stream or because the driver failed), the host must
+ * wait for the context; if the context is not known either, it waits for each context that the
+ * function is called for. Like cai_device_synchronize(), that is allowed only outside of captures,
+ * on other threads too: while libcai sees a capture there, it does not wait, and those are left.
+ * Memory whose free a capture has put off is no array: this function retries the free, too, but
+ * `left` does not count it; cai_pending_flush() frees it.
  *
  * @param wait  not 0: the host waits for the uses of what was released before the call, and of what
  *              the code that then runs releases: while that always releases something, the call
@@ -738,8 +739,10 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  *              nor, within an end, those that follow it; nor references that living graphs hold:
  *              they are released when the graph is destroyed, or some time after, by a thread of
  *              the driver
- * @return #CAI_OK, also without a driver if nothing was deferred; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;
- *         #CAI_ERR_MEMORY. Since 0.1. */
+ * @return #CAI_OK, also without a driver if nothing was deferred; #CAI_ERR_DRIVER; #CAI_ERR_CUDA,
+ *         also in a function on a GPU stream, which must not call the driver; #CAI_ERR_STATE in a
+ *         forked child, where what was deferred before the fork never ends; #CAI_ERR_MEMORY. Since
+ *         0.1. */
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);
 
 /** Calls body(context) so that it may free memory and harms no capture. For callers that defer

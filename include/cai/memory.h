@@ -93,7 +93,7 @@ enum {
 
 /** Ways to share memory with another process. Since 0.1. */
 enum {
-  CAI_IPC_LEGACY = 1, /**< by the handle alone: memory of the kind DEFAULT */
+  CAI_IPC_LEGACY = 1, /**< by the handle alone: plain memory of the driver's */
   CAI_IPC_POOL = 2    /**< by the handle and a file descriptor of the pool, which must be passed
                            beside it: memory of an exportable pool */
 };
@@ -518,9 +518,12 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
  * then unpinned at once, since the host memory may be pinned again or freed, and the driver waits
  * for the device first: release it where the host may wait. The last release does not ask whether
  * uses are complete. If there are any, a later call unpins the memory: cai_drain(),
- * cai_pending_flush(), another cai_memory_pin() of it, or a wait for the stream. So without
- * `release`, call cai_drain() with `wait` before you free the host memory. Another cai_memory_pin()
- * also waits for what other threads are ending, as cai_drain() with `wait` does.
+ * cai_pending_flush(), another cai_memory_pin() that overlaps it, or a wait for the stream. Work of
+ * CPU streams has references to the memory until it is over: wait for those streams first. So
+ * without `release`, wait for the CPU streams that work on it, and then call cai_drain() with
+ * `wait`, before you free the host memory or pin it again. If its `left` is not 0, the memory may
+ * be pinned still. Another cai_memory_pin() also waits for what other threads are ending, as
+ * cai_drain() with `wait` does.
  *
  * @param host     `size` bytes
  * @param kind     PINNED or MAPPED
@@ -932,13 +935,16 @@ cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error)
 /** Makes a handle that another process can open. libcai does not order work between processes: wait
  * for the work on the memory, then tell the other process by a message.
  *
- * @param memory  a GPU's, of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Hold
- *                a reference until the other processes have closed theirs
+ * @param memory  a GPU's, of the kind DEFAULT or ASYNC, as its manager has it: plain memory of the
+ *                driver's, or memory of an exportable pool; may be a view. Hold a reference until
+ *                the other processes have closed theirs, which is not before the work on it there
+ *                is complete
  * @param fd      receives the pool's descriptor, which the caller must close; -1 for
  *                #CAI_IPC_LEGACY
- * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is the
- *         CPU's, is read-only or has no bytes; #CAI_ERR_STATE if it was freed, or if the manager
- *         returned an invalid handle; #CAI_ERR_CUDA; the manager's status; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, for managed memory, and for
+ *         memory that is the CPU's or another library's, was opened, is read-only or has no bytes;
+ *         #CAI_ERR_STATE if it was freed, or if the manager returned an invalid handle;
+ *         #CAI_ERR_CUDA; the manager's status; #CAI_ERR_ARGUMENT.
  * NBEP 7, get_ipc_handle. Since 0.1. */
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd, cai_error *error);
 

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "driver.h"
@@ -37,9 +39,20 @@ bool is_alive(std::int32_t process) {
   return alive;
 }
 
+// Once its main thread has ended, a process has its files in the folders of the others alone.
 int open_file_of(std::int32_t process, std::int32_t file) {
-  const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
-  return open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const std::string of_process = "/proc/" + std::to_string(process);
+  const std::string name = "/fd/" + std::to_string(file);
+  const auto open_in = [&](const std::string &folder) {
+    return open((folder + name).c_str(), O_RDWR | O_CLOEXEC);
+  };
+  int opened = open_in(of_process);
+  std::error_code failed;
+  std::filesystem::directory_iterator thread(of_process + "/task", failed);
+  for (; opened < 0 && thread != decltype(thread){}; thread.increment(failed)) {
+    opened = open_in(thread->path());
+  }
+  return opened;
 }
 
 BoardPtr map_board(int file) {

@@ -100,7 +100,10 @@ HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*releas
 bool is_any_captured(driver::Session &session) noexcept {
   const driver::CUcontext current = session.current();
   std::uint64_t id = 0;
-  if (guard(nullptr, [&] { id = session.id_of(current); }) != CAI_OK) return false;
+  cai_error error{};
+  if (guard(&error, [&] { id = session.id_of(current); }) != CAI_OK) {
+    return !driver::says_gone(error.native);  // there may be one
+  }
   Known &all = known();
   const std::lock_guard lock(all.mutex);
   for (GpuStream *each = all.first; each; each = each->after_) {

@@ -29,13 +29,19 @@ uint64_t start_of(uint64_t process) {
   const std::size_t length = std::fread(line, 1, sizeof line - 1, file.get());
   line[length] = '\0';
   // The second field is the program's name in brackets, and may contain anything. The state follows
-  // it; the start time is the 22nd field.
+  // it; the number of threads is the 20th field, the start time the 22nd.
   const char *at = std::strrchr(line, ')');
-  if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
-  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
-  uint64_t start = 0;
-  if (at) std::from_chars(at + 1, line + length, start);
-  return start;
+  if (!at || at[1] != ' ' || at[2] == 'X') return 0;
+  const bool is_zombie = at[2] == 'Z';
+  auto number_at = [&, field = 2](int wanted) mutable {
+    for (; at && field < wanted; ++field) at = std::strchr(at + 1, ' ');
+    uint64_t value = 0;
+    if (at) std::from_chars(at + 1, line + length, value);
+    return value;
+  };
+  // Of a process that lives on in other threads, the main thread, which has ended, is counted, too.
+  const uint64_t threads = number_at(20);
+  return is_zombie && threads < 2 ? 0 : number_at(22);
 }
 
 bool is_pool(const cai_ipc_handle &handle) noexcept {

@@ -261,11 +261,11 @@ bool await_marked(std::uint64_t marked) noexcept {
   const cai_status status = guard(nullptr, [&] {
     driver::Session session;
     Stream stream{marked, nullptr, -1};
-    if (order::is_captured(session, stream)) return;
-    synchronize(session, stream);
-    is_over = true;
-    trace::edge({-1}, trace::host, trace::stream(marked),
-                "made: the host has waited (no memory was left to put the end off)");
+    is_over = try_synchronize(session, stream);
+    if (is_over) {
+      trace::edge({-1}, trace::host, trace::stream(marked),
+                  "made: the host has waited (no memory was left to put the end off)");
+    }
     session.finish();
   });
   return is_over || is_without_driver(status);

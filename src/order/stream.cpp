@@ -138,8 +138,10 @@ void probe(driver::Session &session, Stream &stream) {
 }
 
 bool is_captured(driver::Session &session, Stream &stream) noexcept {
+  const bool met_capture = session.met_capture;
   cai_error error{};
   const cai_status status = guard(&error, [&] { probe(session, stream); });
+  session.met_capture = met_capture;  // the stream may be one of another thread's
   if (status == CAI_OK) return bool(stream.capture);
   // If the driver does not say, this counts as true, unless the stream was destroyed.
   return !driver::says_gone(error.native);
@@ -154,6 +156,11 @@ bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &ot
 void synchronize(driver::Session &session, Stream &stream) {
   session.use_relaxed_mode();
   with(session, stream, [&] { driver::call(session.cu.cuStreamSynchronize, stream.handle()); });
+}
+
+bool try_synchronize(driver::Session &session, Stream &stream) noexcept {
+  return !is_captured(session, stream) &&
+         guard(nullptr, [&] { synchronize(session, stream); }) == CAI_OK;
 }
 
 }  // namespace cai::order

@@ -289,7 +289,16 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
       start_keeping(*found);
       it = *found;
     }
-    const Recorded recorded = keep_pending(session, it);
+    Recorded recorded = keep_pending(session, it);
+    // The stream may be destroyed after this: no later call can ask about it.
+    if (recorded == Recorded::never || recorded == Recorded::no_memory) {
+      Stream told = stream_to_name(it);
+      if (try_synchronize(session, told)) {
+        recorded = Recorded::yes;
+        trace::edge({-1}, trace::host, trace::stream(told.value),
+                    "made: the host has waited (no event of that stream could be kept)");
+      }
+    }
     const std::lock_guard lock(lock_);
     Own *const found = find_own(stream, thread);
     if (found && found->being_kept > 0) --found->being_kept;
@@ -479,11 +488,16 @@ std::size_t Uses::count() {
   return slots_.size() + static_cast<std::size_t>(others);
 }
 
+// Another thread's 2 cannot be named here. Stream 1, which can, comes after it.
+Stream Uses::stream_to_name(const Own &own) noexcept {
+  Stream stream = own.stream;
+  if (own.thread && own.thread != this_thread()) stream.value = driver::stream_legacy;
+  return stream;
+}
+
 Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
   bool captured = false;
-  Stream stream = on.stream;
-  // Another thread's 2 cannot be named here. Stream 1, which can, comes after it.
-  if (on.thread && on.thread != this_thread()) stream.value = driver::stream_legacy;
+  Stream stream = stream_to_name(on);
   const cai_status status = guard(nullptr, [&] {
     probe(session, stream);
     captured = bool(stream.capture);

@@ -309,6 +309,7 @@ class Uses {
 
   static constexpr std::uint64_t several_told = UINT64_MAX;
 
+  static Stream stream_to_name(const Own &own) noexcept;
   enum class Recorded { yes, not_now, no_memory, never };
   // Keeps what is pending on a stream as a write. If that will never be possible, asks the driver
   // about the stream's context.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two threads call functions for the same memory at once, in random programs; each works on an
 // array of its own half of it. A call succeeds, or fails as after the free, and work comes before
-// the free: there is no race, nothing is lost, and nothing else fails. When a thread has flushed,
-// the frees that both had put off before are over; when it has drained, the ends.
+// the free: there is no race, nothing is lost, and nothing else fails, but where the driver does.
+// When a thread has flushed, the frees that both had put off before are over; when it has drained,
+// the ends, and those of what they have released.
 //
 // usage: meetings random COUNT SEED
 #include <algorithm>
@@ -25,6 +26,7 @@ namespace meetings {
 namespace {
 
 using by_seed::blame;
+using by_seed::driver_fails;
 
 constexpr cai_device gpu{CAI_DEVICE_CUDA, 0}, cpu{CAI_DEVICE_CPU, 0};
 constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
@@ -73,6 +75,30 @@ class ShortStream {
   wide::Handle handle_ = nullptr;
 };
 
+// Of the driver, in drains and ends; no party calls them itself.
+constexpr const char *functions_that_fail[] = {"cuCtxGetCurrent",
+                                               "cuCtxPushCurrent",
+                                               "cuCtxSynchronize",
+                                               "cuEventQuery",
+                                               "cuEventRecord",
+                                               "cuEventSynchronize",
+                                               "cuPointerGetAttributes",
+                                               "cuStreamGetCaptureInfo",
+                                               "cuStreamGetCtx",
+                                               "cuStreamQuery",
+                                               "cuStreamSynchronize",
+                                               "cuStreamWaitEvent",
+                                               "cuThreadExchangeStreamCaptureMode"};
+
+bool is_right(cai_status status) {
+  return status == CAI_OK || status == CAI_ERR_STATE ||
+         (driver_fails && (status == CAI_ERR_CUDA || status == CAI_ERR_DRIVER));
+}
+
+void expect_right(cai_status status, const char *name, const cai_error &error) {
+  if (!is_right(status)) blame(std::string(name) + ": " + error.message);
+}
+
 // Releases an array of these bytes, in use on the stream, so that its end is put off.
 cai_status release_used(const cai_array &bytes, cai_stream *stream, void (*end)(void *), void *what,
                         cai_error *error) {
@@ -82,11 +108,17 @@ cai_status release_used(const cai_array &bytes, cai_stream *stream, void (*end)(
   cai_array *array = nullptr;
   MUST(cai_array_own(&borrowed, end, what, &array, nullptr));
   cai_use use{};
-  MUST(cai_use_begin(&use, const_cast<const cai_array **>(&array), 1, value, nullptr, nullptr));
-  const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(value));
-  MUST(wide::cu().cuMemsetD8Async(bytes.data, 7, half, handle));
-  MUST(cai_use_end(&use, nullptr));
-  return cai_array_release_on(array, value, error);
+  cai_status status =
+      cai_use_begin(&use, const_cast<const cai_array **>(&array), 1, value, nullptr, error);
+  if (status == CAI_OK) {
+    const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(value));
+    MUST(wide::cu().cuMemsetD8Async(bytes.data, 7, half, handle));
+    status = cai_use_end(&use, error);
+    if (status != CAI_OK) cai_use_abandon(&use);
+  }
+  if (status == CAI_OK) status = cai_array_release_on(array, value, error);
+  if (status != CAI_OK) cai_array_release(array);
+  return status;
 }
 
 // A free, or an end of an array, that is put off.
@@ -99,12 +131,13 @@ struct PutOff {
 
   void run() {
     for (int i = 0; i < 20; ++i) std::this_thread::yield();  // the other thread comes meanwhile
+    cai_error error{};
     if (asks) {
-      MUST(cai_pending_flush(gpu, nullptr));
-      MUST(cai_drain(1, nullptr, nullptr));
+      expect_right(cai_pending_flush(gpu, &error), "a flush in an end", error);
+      expect_right(cai_drain(1, nullptr, &error), "a drain in an end", error);
     }
-    if (again) {
-      MUST(release_used(*bytes, std::exchange(again, nullptr), end, this, nullptr));
+    if (cai_stream *const stream = std::exchange(again, nullptr)) {
+      expect_right(release_used(*bytes, stream, end, this, &error), "in an end", error);
     } else {
       is_over = true;
     }
@@ -166,6 +199,7 @@ struct Shared {
   bool is_worked_on = false;  // by the threads, on GPU streams, without libcai
   cai_memory *const lasting = new_memory(gpu, CAI_KIND_DEFAULT, AllPutOff::most *half, streams[0]);
   AllPutOff frees, ends{lasting};
+  std::atomic<bool> has_failed{false};  // a call of the driver's
   wide::Handle context = [] {
     wide::Handle primary = nullptr;
     MUST(wide::cu().cuDevicePrimaryCtxRetain(&primary, 0));
@@ -198,7 +232,12 @@ class Party {
     cai_memory_release(shared_.memory);
   }
 
-  bool frees() const { return std::count(steps_.begin(), steps_.end(), 0U) > 0; }
+  bool has(cai_status (Party::*call)(cai_error *)) const {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [&](unsigned step) { return actions[step].call == call; });
+  }
+  bool frees() const { return has(&Party::free); }
+  bool fails() const { return has(&Party::fail); }
 
   void run() {
     MUST(wide::cu().cuCtxSetCurrent(shared_.context));
@@ -208,9 +247,7 @@ class Party {
     for (const unsigned step : steps_) {
       cai_error error{};
       const cai_status status = (this->*actions[step].call)(&error);
-      if (status != CAI_OK && status != CAI_ERR_STATE) {
-        blame(std::string(actions[step].name) + ": " + error.message);
-      }
+      expect_right(status, actions[step].name, error);
     }
     --shared_.at_work;
   }
@@ -366,9 +403,12 @@ class Party {
   }
   // A stream that is released with its work pending.
   cai_status short_stream(cai_error *error) {
-    cai_stream *const stream = new_stream(shared_.is_of_host ? cpu : gpu);
+    const cai_device device = shared_.is_of_host ? cpu : gpu;
+    cai_stream *stream = nullptr;
+    cai_status status = cai_stream_create(device, CAI_MODE_ASYNC, 0, &stream, error);
+    if (status != CAI_OK) return status;
     const unsigned char byte = 7;
-    const cai_status status = cai_array_fill(mine_, &byte, stream, error);
+    status = cai_array_fill(mine_, &byte, stream, error);
     cai_stream_release(stream);
     return status;
   }
@@ -419,6 +459,14 @@ class Party {
     const cai_status status = release_used(*made.bytes, any_stream(), PutOff::end, &made, error);
     made.is_put_off = status == CAI_OK;
     return status;
+  }
+  // A call of the driver's by either thread, once in a program: of what fails again, libcai may say
+  // so and no more.
+  cai_status fail(cai_error *) {
+    if (shared_.has_failed.exchange(true)) return CAI_OK;
+    const char *const function = functions_that_fail[draw(std::size(functions_that_fail))];
+    MUST(wide::cu().simcuda_fail(function, 1 + draw(4), draw(2) ? 2 : 999));
+    return CAI_OK;
   }
   // For as long as the other thread is at work: it must come to its end all the same.
   cai_status keep_releasing(cai_error *error) {
@@ -475,6 +523,7 @@ const Party::Action Party::actions[] = {
     {"put_off_free", &Party::put_off_free},
     {"put_off_end", &Party::put_off_end},
     {"keep_releasing", &Party::keep_releasing},
+    {"fail", &Party::fail},
 };
 const unsigned Party::number_of = std::size(Party::actions);
 
@@ -503,6 +552,7 @@ std::string play(std::uint64_t seed) {
   shared.address = info.data;
   shared.ready = 0;
   shared.at_work = 2;
+  shared.has_failed = false;
   shared.frees.begin_anew();
   shared.ends.begin_anew();
   std::string told;
@@ -510,13 +560,20 @@ std::string play(std::uint64_t seed) {
     Party first(shared, static_cast<unsigned>(any()), 0),
         second(shared, static_cast<unsigned>(any()), 1);
     told = first.told() + " beside" + second.told();
-    shared.is_worked_on = !shared.is_of_host && !first.frees() && !second.frees();
+    driver_fails = first.fails() || second.fails();
+    shared.is_worked_on = !shared.is_of_host && !first.frees() && !second.frees() && !driver_fails;
     std::thread other([&] { second.run(); });
     first.run();
     other.join();
   }
+  for (const char *const each : functions_that_fail) MUST(wide::cu().simcuda_fail(each, 0, 0));
   cai_memory_release(shared.memory);
-  for (cai_stream *const each : shared.queues) MUST(cai_stream_synchronize(each, nullptr));
+  for (cai_stream *const each : shared.queues) {  // which reports what its work has met
+    cai_error error{};
+    expect_right(cai_stream_synchronize(each, &error), "cai_stream_synchronize()", error);
+  }
+  // It may report what that work has met, too, until it is recorded again.
+  if (driver_fails) MUST(cai_event_record(shared.event_of_cpu, shared.queues[0], nullptr));
   MUST(cai_device_synchronize(gpu, nullptr));
   // The thread of a stream that was released may still have to free it.
   for (int i = 0; i < 5000 && is_memory_left(); ++i) {

@@ -651,6 +651,39 @@ TEST_F(FailingEnds, WaitForNoContextBesideACapture) {
   EXPECT_EQ(left, 0);
 }
 
+// It is left, even if the driver does not say which context that is; what needs no such wait ends.
+TEST_F(FailingEnds, WaitForNoContextBesideACaptureAndTheOthersEnd) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const OwnMemory another = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const OwnStream works = make_stream(gpu0), captured = make_stream(gpu0);
+  const With with(primary[0]);
+  Owned array(describe(memory).data, CAI_STREAM_STREAM, cai_stream_value(stream));
+  Owned other(describe(another).data, CAI_STREAM_NONE);
+  EXPECT_EQ(end_use({array}, cai_stream_value(stream)), CAI_OK);
+  EXPECT_EQ(end_use({other}, cai_stream_value(works)), CAI_OK);
+  const auto release = [](void *held, cai_error *) {  // in a function on a GPU stream: no event
+    static_cast<Owned *>(held)->release();
+    return cai_status{CAI_OK};
+  };
+  ASSERT_OK(cai_stream_enqueue(works, release, nullptr, &array, error));
+  ASSERT_OK(cai_stream_synchronize(works, error));
+  begin_capture(captured);
+  other.release();
+  std::int64_t left = -1;
+  ASSERT_OK(cai_drain(1, &left, error));
+  EXPECT_EQ(left, 1);
+  EXPECT_TRUE(other.ended());
+  for (const int nth : {1, 2, 3, 4}) {
+    MUST(gpu().simcuda_fail("cuCtxGetId", nth, 999));
+    static_cast<void>(cai_drain(1, nullptr, nullptr));
+    MUST(gpu().simcuda_fail("cuCtxGetId", 0, 0));
+    EXPECT_FALSE(array.ended());
+  }
+  end_capture(captured);
+  ASSERT_OK(cai_drain(1, &left, error));
+  EXPECT_EQ(left, 0);
+}
+
 // Memory is short once, and there is nothing pending to be freed for it; or something is.
 TEST_F(FailingEnds, ThatComeForWantOfMemory) {
   constexpr int out_of_memory = 2;

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "managers.hpp"
@@ -15,6 +17,9 @@ namespace test::ipc_tests {
 namespace {
 
 constexpr std::uint64_t size = 1 << 16, offset = 4096;
+
+// The other process is to run on in another thread than the main one.
+constexpr const char *without_main_thread = "other without its main thread";
 
 // What the other process must do.
 enum class Ask : char { legacy, pool, same_pool, read, release, end };
@@ -115,9 +120,9 @@ class Sharer {
 class Other {
  public:
   // `devices`: which the other one sees, in which order; null: as this one.
-  explicit Other(const char *devices = nullptr) {
+  explicit Other(const char *devices = nullptr, const char *role = "other") {
     const Started made =
-        start_again("other", {std::string("CUDA_VISIBLE_DEVICES=") + (devices ? devices : "0,1")});
+        start_again(role, {std::string("CUDA_VISIBLE_DEVICES=") + (devices ? devices : "0,1")});
     id_ = made.id;
     talk_ = made.talk;
   }
@@ -154,6 +159,14 @@ class Other {
     int status = -1;
     waitpid(std::exchange(id_, 0), &status, 0);
     EXPECT_EQ(status, 0);
+  }
+
+  // Of its main thread, as the kernel has it.
+  std::string state() const {
+    std::ifstream file("/proc/" + std::to_string(id_) + "/stat");
+    std::string number, name, state;
+    file >> number >> name >> state;
+    return state;
   }
 
   int fd = -1;  // that came last
@@ -208,6 +221,15 @@ TEST_F(Ipc, DirectSharesWhatIsThere) {
     const OwnMemory again = open(other, shared, gpu0, CAI_OPEN_AUTO);
     EXPECT_EQ(describe(again).data, describe(memory).data);
   }
+}
+
+// The kernel calls it a zombie, as if it had ended.
+TEST_F(Ipc, TheOthersMainThreadMayHaveEnded) {
+  Other other(nullptr, without_main_thread);
+  const Shared shared = other.shared(Ask::legacy);
+  std::string state;
+  while (state != "Z") state = other.state();
+  EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
 }
 
 TEST_F(Ipc, StagedIsACopyThatOutlivesTheOther) {
@@ -675,6 +697,13 @@ int main(int count, char **arguments) {
   if (count > 1 && std::strcmp(arguments[1], "other") == 0) {
     test::ipc_tests::Sharer().serve();
     return 0;
+  }
+  if (count > 1 && std::strcmp(arguments[1], test::ipc_tests::without_main_thread) == 0) {
+    std::thread([] {
+      test::ipc_tests::Sharer().serve();
+      std::exit(0);
+    }).detach();
+    pthread_exit(nullptr);
   }
   testing::InitGoogleTest(&count, arguments);
   return RUN_ALL_TESTS();

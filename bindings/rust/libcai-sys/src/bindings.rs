@@ -2059,11 +2059,12 @@ functions! {
     /// handle is met, and then the producer's code runs; until then it stays deferred. If the driver
     /// does not report whether a use is complete, the use is kept, unless its context was destroyed or
     /// has failed for good. Where no event could be recorded (for a use that was abandoned, or at a last
-    /// release, in a capture or because the driver failed), the host must wait for the context; if the
-    /// context is not known either, it waits for each context that the function is called for. Like
-    /// `cai_device_synchronize()`, that is allowed only outside of captures, on other threads too: while
-    /// libcai sees a capture there, it does not wait, and those are left. Memory whose free a capture
-    /// has put off is no array: `cai_pending_flush()` frees it.
+    /// release, in a capture, in a function on a GPU stream or because the driver failed), the host must
+    /// wait for the context; if the context is not known either, it waits for each context that the
+    /// function is called for. Like `cai_device_synchronize()`, that is allowed only outside of captures,
+    /// on other threads too: while libcai sees a capture there, it does not wait, and those are left.
+    /// Memory whose free a capture has put off is no array: this function retries the free, too, but
+    /// `left` does not count it; `cai_pending_flush()` frees it.
     ///
     /// # Arguments
     ///
@@ -2085,8 +2086,10 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`], also without a driver if nothing was deferred; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`];
-    /// [`CAI_ERR_MEMORY`]. Since 0.1.
+    /// [`CAI_OK`], also without a driver if nothing was deferred; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`],
+    /// also in a function on a GPU stream, which must not call the driver; [`CAI_ERR_STATE`] in a
+    /// forked child, where what was deferred before the fork never ends; [`CAI_ERR_MEMORY`]. Since
+    /// 0.1.
     pub fn cai_drain(wait: i32, left: *mut i64, error: *mut cai_error) -> cai_status;
     /// Calls body(context) so that it may free memory and harms no capture. For callers that defer
     /// releases themselves, as a language binding does that must not run producers' code on every
