@@ -206,6 +206,10 @@ uint8_t extension_named(const char *name, uint32_t itemsize) noexcept {
   return CAI_EXT_NONE;
 }
 
+const char *name_of_extension(uint8_t ext) noexcept {
+  return kExtensions[ext - 1];
+}
+
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept {
   return a.kind == b.kind && a.byteorder == b.byteorder && a.ext == b.ext &&
          a.time_unit == b.time_unit && a.itemsize == b.itemsize && a.time_step == b.time_step;

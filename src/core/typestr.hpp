@@ -47,6 +47,8 @@ inline bool can_be_mask(uint8_t kind) noexcept {
 
 // Returns the CAI_EXT_* of a name such as "bfloat16" with an item size; CAI_EXT_NONE for any other.
 uint8_t extension_named(const char *name, uint32_t itemsize) noexcept;
+// The reverse: its name.
+const char *name_of_extension(uint8_t ext) noexcept;
 
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept;
 

@@ -61,11 +61,26 @@ uint64_t fields_write_storage(const cai_field *fields, uint32_t count) noexcept 
   return bytes;
 }
 
+// The field by whose name a descr expresses a type that a typestr cannot.
+cai_field named_field(const cai_dtype &dtype) noexcept {
+  cai_field field{};
+  field.name = name_of_extension(dtype.ext);
+  field.dtype = dtype;
+  return field;
+}
+
+uint64_t descr_write_storage(const cai_array &array) noexcept {
+  if (array.descr || !array.dtype.ext) {
+    return fields_write_storage(array.descr, array.descr_count);
+  }
+  const cai_field named = named_field(array.dtype);
+  return fields_write_storage(&named, 1);
+}
+
 // For a valid array, without its mask.
 uint64_t part_storage(const cai_array &array) noexcept {
   const auto ndim = static_cast<uint64_t>(array.ndim);
-  return (2 * ndim + 2) * sizeof(cai_value) + CAI_TYPESTR_SIZE +
-         fields_write_storage(array.descr, array.descr_count);
+  return (2 * ndim + 2) * sizeof(cai_value) + CAI_TYPESTR_SIZE + descr_write_storage(array);
 }
 
 uint64_t write_storage(const cai_array &array) noexcept {
@@ -94,7 +109,12 @@ class Writer {
     const bool c_order = array.data == 0 || is_c_contiguous(array.ndim, array.shape, array.strides,
                                                             array.dtype.itemsize);
     out.strides = c_order ? value_of_form(CAI_FORM_NONE) : dims_value(array.strides, array.ndim);
-    if (array.descr) out.descr = fields_value(array.descr, array.descr_count);
+    if (array.descr) {
+      out.descr = fields_value(array.descr, array.descr_count);
+    } else if (array.dtype.ext) {
+      const cai_field named = named_field(array.dtype);
+      out.descr = fields_value(&named, 1);
+    }
     if (out.protocol == CAI_PROTOCOL_CUDA && version >= 3)
       out.stream = stream_value(array, unstated);
   }

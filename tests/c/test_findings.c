@@ -209,6 +209,21 @@ static void test_warnings(void) {
   CHECK(judge(in, CAI_LENIENT).errors == 0);
 }
 
+/* The dict of an array is read as an array of the same type. */
+static void check_kept_by_a_dict(const cai_array *array) {
+  static uint64_t written[64], read[64];
+  cai_interface dict;
+  cai_array again;
+  const uint64_t size = cai_interface_write_storage(array);
+  dict.struct_size = sizeof dict;
+  if (!CHECK(size <= sizeof written)) return;
+  CHECK_FAILS(CAI_ERR_STORAGE, ANY, cai_interface_write(array, 3, written, size - 1, &dict, ERR));
+  if (!CHECK_OK(cai_interface_write(array, 3, written, size, &dict, ERR))) return;
+  CHECK((dict.descr.form != CAI_FORM_MISSING) == (array->descr || array->dtype.ext));
+  CHECK_OK(cai_interface_read(&dict, CAI_STRICT, NULL, NULL, read, sizeof read, &again, ERR));
+  CHECK(again.dtype.ext == array->dtype.ext && again.descr_count == array->descr_count);
+}
+
 /* A descr of one field that names the type of one or two void bytes. */
 static void test_named_types(void) {
   static const struct {
@@ -242,6 +257,7 @@ static void test_named_types(void) {
     CHECK_OK(cai_array_validate(&out, ERR));
     CHECK_OK(cai_dtype_format(&out.dtype, typestr, ERR));
     if (out.dtype.ext == CAI_EXT_BFLOAT16) CHECK(strcmp(typestr, "<V2") == 0);
+    check_kept_by_a_dict(&out);
   }
 }
 
