@@ -3,10 +3,13 @@
 // another captures streams that the first one does not know of. No capture comes to harm, and no
 // call fails. Pinned memory, whose free asks the legacy stream, is left out where blocking streams
 // are captured.
+// In every fourth program one capture goes on from its beginning to its end. Then the host waits in
+// drains, too: they end all but the arrays that no event covers, also while the driver fails.
 //
 // usage: captures random COUNT SEED
 #include <atomic>
 #include <cstdio>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -32,6 +35,28 @@ cai_stream *new_stream(cai_device device, std::uint32_t mode) {
   return made;
 }
 
+// An array that the worker has released, which has ended or not.
+struct Released {
+  std::atomic<bool> is_over{false};
+  static void end(void *self) { static_cast<Released *>(self)->is_over = true; }
+};
+
+// Of memory of its own.
+cai_array *new_array(cai_stream *stream) {
+  cai_request wanted{};
+  wanted.struct_size = sizeof wanted;
+  wanted.kind = CAI_KIND_DEFAULT;
+  wanted.size = size;
+  wanted.stream = stream;
+  cai_memory *memory = nullptr;
+  cai_array *made = nullptr;
+  const std::int64_t shape[] = {size};
+  MUST(cai_memory_alloc(gpu, &wanted, &memory, nullptr));
+  MUST(cai_memory_array(memory, 0, &byte_type, 1, shape, nullptr, &made, nullptr));
+  cai_memory_release(memory);
+  return made;
+}
+
 struct Block {
   cai_memory *memory = nullptr;
   cai_array *array = nullptr;
@@ -41,7 +66,7 @@ struct Block {
 // The thread that uses memory.
 class Worker {
  public:
-  Worker(std::uint64_t seed, bool pins) : any_(seed), pins_(pins) {
+  Worker(std::uint64_t seed, bool pins, bool drains) : any_(seed), pins_(pins), drains_(drains) {
     MUST(cai_stream_set_current(streams_[0], nullptr));
     for (const char *name : {"default", "async", "pool", "managed"}) {
       cai_manager *made = nullptr;
@@ -55,12 +80,17 @@ class Worker {
     while (!blocks_.empty()) release(0);
     MUST(cai_stream_synchronize(of_cpu_, nullptr));
     MUST(cai_drain(1, nullptr, nullptr));
+    for (const auto &each : lost_) {
+      if (!each->is_over) blame("a drain has left an array, although nothing is captured any more");
+    }
+    cai_array_release(lasting_);
     for (cai_manager *const each : managers_) cai_manager_release(each);
     for (cai_stream *const each : streams_) cai_stream_release(each);
     cai_stream_release(of_cpu_);
   }
 
   void step() {
+    if (drains_ && draw(4) == 0) return draw(3) ? release_used(draw(2)) : drain();
     const std::size_t which = blocks_.empty() ? 0 : any_() % blocks_.size();
     const unsigned what = draw(16);
     if (what < 4 || blocks_.empty()) return allocate();
@@ -143,6 +173,42 @@ class Worker {
     ask("end", [&](cai_error *e) { return cai_use_end(&use, e); });
   }
 
+  // An array that is used on a stream. If it is `lost`, a function on another stream releases it,
+  // which must not call the driver to record an event.
+  void release_used(bool lost) {
+    const std::uint64_t stream = cai_stream_value(streams_[0]);
+    cai_array borrowed = *lasting_;
+    borrowed.owner = nullptr;
+    borrowed.stream_kind = lost ? CAI_STREAM_STREAM : CAI_STREAM_NONE;
+    borrowed.stream = lost ? stream : 0;
+    auto &all = lost ? lost_ : released_;
+    all.push_back(std::make_unique<Released>());
+    cai_array *array = nullptr;
+    MUST(cai_array_own(&borrowed, Released::end, all.back().get(), &array, nullptr));
+    use({nullptr, array, false}, streams_[0]);
+    if (!lost) return cai_array_release(array);
+    const auto release = [](void *held, cai_error *) {
+      cai_array_release(static_cast<cai_array *>(held));
+      return cai_status{CAI_OK};
+    };
+    MUST(cai_stream_enqueue(streams_[1], release, nullptr, array, nullptr));
+    MUST(cai_stream_synchronize(streams_[1], nullptr));
+  }
+
+  void drain() {
+    constexpr const char *functions[] = {"cuCtxGetCurrent", "cuCtxGetId", "cuCtxPushCurrent",
+                                         "cuEventQuery", "cuStreamGetCaptureInfo"};
+    const char *const fails = functions[draw(5)];
+    if (draw(2)) {
+      MUST(wide::cu().simcuda_fail(fails, 1 + draw(6), draw(2) ? 2 : 999));
+      static_cast<void>(cai_drain(1, nullptr, nullptr));
+      MUST(wide::cu().simcuda_fail(fails, 0, 0));
+    }
+    ask("drain with wait", [&](cai_error *error) { return cai_drain(1, nullptr, error); });
+    std::erase_if(released_, [](const auto &each) { return each->is_over.load(); });
+    if (!released_.empty()) blame("a drain has left an array whose use has an event");
+  }
+
   void release(std::size_t which) {
     const Block block = blocks_[which];
     blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -153,18 +219,22 @@ class Worker {
   }
 
   std::minstd_rand any_;
-  const bool pins_;
+  const bool pins_, drains_;
   cai_stream *const streams_[2] = {new_stream(gpu, CAI_MODE_ASYNC),
                                    new_stream(gpu, CAI_MODE_ASYNC)};
   cai_stream *const of_cpu_ = new_stream(cpu, CAI_MODE_ASYNC);
   std::vector<cai_manager *> managers_;
   std::vector<Block> blocks_;
+  cai_array *const lasting_ = new_array(streams_[0]);
+  std::vector<std::unique_ptr<Released>> lost_, released_;
 };
 
-void capture(cai_stream *stream, int mode) {
+template <class Meanwhile>
+void capture(cai_stream *stream, int mode, Meanwhile &&meanwhile) {
   const auto handle =
       reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(cai_stream_value(stream)));
   MUST(wide::cu().cuStreamBeginCapture_v2(handle, mode));
+  meanwhile();
   wide::Handle graph = nullptr;
   const int result = wide::cu().cuStreamEndCapture(handle, &graph);
   if (result != 0) blame("a capture has come to harm: " + std::to_string(result));
@@ -172,18 +242,31 @@ void capture(cai_stream *stream, int mode) {
 }
 
 std::string play(std::uint64_t seed) {
-  const bool pins = seed % 3 == 0;
+  const bool pins = seed % 3 == 0, is_one = seed % 4 == 0;
+  by_seed::driver_fails = is_one;
   cai_stream *const captured[] = {new_stream(gpu, pins ? CAI_MODE_ASYNC : CAI_MODE_SYNC),
                                   new_stream(gpu, CAI_MODE_ASYNC)};
-  std::atomic<bool> is_over{false};
+  std::atomic<bool> has_begun{!is_one}, has_worked{false}, has_ended{!is_one}, is_over{false};
   std::thread working([&] {
     {
-      Worker worker(seed, pins);
+      Worker worker(seed, pins, is_one);
+      while (!has_begun) std::this_thread::yield();
       for (int i = 0; i < 300; ++i) worker.step();
+      has_worked = true;
+      while (!has_ended) std::this_thread::yield();
     }
     is_over = true;
   });
-  for (unsigned i = 0; !is_over; ++i) capture(captured[i % 2], static_cast<int>(i / 2 % 3));
+  if (is_one) {
+    capture(captured[seed / 4 % 2], static_cast<int>(seed / 8 % 3), [&] {
+      has_begun = true;
+      while (!has_worked) std::this_thread::yield();
+    });
+    has_ended = true;
+  } else {
+    for (unsigned i = 0; !is_over; ++i)
+      capture(captured[i % 2], static_cast<int>(i / 2 % 3), [] {});
+  }
   working.join();
   for (cai_stream *const each : captured) cai_stream_release(each);
   return {};  // the seed says it

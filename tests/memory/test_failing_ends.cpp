@@ -655,24 +655,24 @@ TEST_F(FailingEnds, WaitForNoContextBesideACapture) {
 TEST_F(FailingEnds, WaitForNoContextBesideACaptureAndTheOthersEnd) {
   const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
   const OwnMemory another = allocate(gpu0, CAI_KIND_DEFAULT, size);
-  const OwnStream works = make_stream(gpu0), captured = make_stream(gpu0);
+  const OwnStream captured = make_stream(gpu0);
   const With with(primary[0]);
   Owned array(describe(memory).data, CAI_STREAM_STREAM, cai_stream_value(stream));
-  Owned other(describe(another).data, CAI_STREAM_NONE);
+  Owned covered(describe(another).data, CAI_STREAM_NONE);
   EXPECT_EQ(end_use({array}, cai_stream_value(stream)), CAI_OK);
-  EXPECT_EQ(end_use({other}, cai_stream_value(works)), CAI_OK);
+  EXPECT_EQ(end_use({covered}, cai_stream_value(other)), CAI_OK);
   const auto release = [](void *held, cai_error *) {  // in a function on a GPU stream: no event
     static_cast<Owned *>(held)->release();
     return cai_status{CAI_OK};
   };
-  ASSERT_OK(cai_stream_enqueue(works, release, nullptr, &array, error));
-  ASSERT_OK(cai_stream_synchronize(works, error));
+  ASSERT_OK(cai_stream_enqueue(other, release, nullptr, &array, error));
+  ASSERT_OK(cai_stream_synchronize(other, error));
   begin_capture(captured);
-  other.release();
+  covered.release();
   std::int64_t left = -1;
   ASSERT_OK(cai_drain(1, &left, error));
   EXPECT_EQ(left, 1);
-  EXPECT_TRUE(other.ended());
+  EXPECT_TRUE(covered.ended());
   for (const int nth : {1, 2, 3, 4}) {
     MUST(gpu().simcuda_fail("cuCtxGetId", nth, 999));
     static_cast<void>(cai_drain(1, nullptr, nullptr));

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "abi"))
@@ -28,10 +29,13 @@ HUNTS = [
     hunt.wide(200000, 3),
     hunt.wide(200000, 2, "wide, random schedule", **hunt.RANDOM),
 ]
-# Of faults whose names begin with "lives": of memory's life, of which the others know little.
-HUNTS_FOR_LIVES = [hunt.lives(40000, 21)]
-# Of those whose names begin with "meetings": of what two threads do at once.
-HUNTS_FOR_MEETINGS = [hunt.meetings(30000, 7, each) for each in ("lazy", "eager", "random:1")]
+# Of faults whose names begin with the explorer: those of memory's life, of which the others know
+# little, and of what two threads do at once.
+HUNTS_BY_NAME = {
+    "lives": [hunt.lives(40000, 21)],
+    "meetings": hunt.of_threads("meetings", 30000, 7),
+    "captures": hunt.of_threads("captures", 2000, 7),
+}
 
 
 @dataclass
@@ -113,12 +117,6 @@ class Build:
         return self.folder
 
 
-def hunts_for(name):
-    if name.startswith("lives:"):
-        return HUNTS_FOR_LIVES
-    return HUNTS_FOR_MEETINGS if name.startswith("meetings:") else HUNTS
-
-
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -127,9 +125,8 @@ def main():
     wanted = sys.argv[3:] or faults
     tap = Tap()
     if not sys.argv[3:]:
-        found = hunt.first(
-            [*HUNTS, *HUNTS_FOR_LIVES, *HUNTS_FOR_MEETINGS], build / "tests/explore", build / "src"
-        )
+        hunts = [*HUNTS, *chain.from_iterable(HUNTS_BY_NAME.values())]
+        found = hunt.first(hunts, build / "tests/explore", build / "src")
         tap.check(not found.is_found, "nothing is wrong with the library as it is", str(found))
     with tempfile.TemporaryDirectory() as folder:
         make = Build(build, source, Path(folder))
@@ -139,7 +136,9 @@ def main():
             except ValueError as error:
                 tap.check(False, name, *str(error).splitlines())
                 continue
-            found = hunt.first(hunts_for(name), build / "tests/explore", library)
+            found = hunt.first(
+                HUNTS_BY_NAME.get(name.partition(":")[0], HUNTS), build / "tests/explore", library
+            )
             print(f"# {found}", flush=True)
             tap.check(found.is_found, name)
     for name, test in ELSEWHERE.items():

@@ -50,12 +50,13 @@ def lives(count, seed):
     return Hunt("lives", ("lives/lives", "hunt", str(count), str(seed)))
 
 
-# It does not shrink its programs.
-def meetings(count, seed, schedule):
-    name = f"meetings, {schedule}"
-    return Hunt(
-        name, ("meetings", "random", str(count), str(seed)), (("SIMCUDA_SCHEDULE", schedule),)
-    )
+# Those whose programs have several threads do not shrink them.
+def of_threads(explorer, count, seed):
+    arguments = (explorer, "random", str(count), str(seed))
+    return [
+        Hunt(f"{explorer}, {schedule}", arguments, (("SIMCUDA_SCHEDULE", schedule),))
+        for schedule in ("lazy", "eager", "random:1")
+    ]
 
 
 # Whatever the schedule, the lazy one included, has complete by then decides what is refused.
