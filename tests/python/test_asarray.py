@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which objects are taken, what is read of them, and what is held."""
 
+import array as arrays
 import builtins
+import ctypes
+import struct
 import sys
 from collections import OrderedDict, UserDict, namedtuple
 from collections.abc import Mapping
@@ -188,3 +191,124 @@ def test_version_and_names():
     assert not set(libcai.__all__) & set(dir(builtins))  # `import *` hides no built-in name
     with pytest.raises(AttributeError):
         libcai.nothing  # noqa: B018
+
+
+# ---- Buffers
+
+
+class Buffer(ctypes.Structure):
+    """A Py_buffer."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("suboffsets", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+MEMORY = (ctypes.c_ubyte * 256)(*range(256))
+from_buffer = ctypes.pythonapi.PyMemoryView_FromBuffer
+from_buffer.restype = ctypes.py_object
+from_buffer.argtypes = (ctypes.POINTER(Buffer),)
+
+
+kept = []
+
+
+def view(given, itemsize, suboffsets=None):
+    """A memoryview of three items with any format and size."""
+    kept.append(given)  # the view copies all but this text
+    numbers = ctypes.c_ssize_t * 1
+    pointers = None if suboffsets is None else numbers(suboffsets)
+    buffer = Buffer(ctypes.addressof(MEMORY), None, 3 * itemsize, itemsize, False, 1, given)
+    buffer.shape, buffer.strides, buffer.suboffsets = numbers(3), numbers(itemsize), pointers
+    return from_buffer(ctypes.byref(buffer))
+
+
+LETTERS = "?bBhHiIlLqQnNefd"
+FORMATS = [order + letter for order in ("", "@", "=", "<", ">", "!") for letter in LETTERS]
+
+
+@pytest.mark.parametrize("given", [*FORMATS, "s", "5s", ">5s", "c", "<c"])
+def test_a_buffer_has_items_of_the_size_that_its_format_says(given):
+    try:
+        wanted = struct.calcsize(given)
+    except struct.error:  # "n" has no standard size
+        wanted = None
+    for itemsize in (1, 2, 4, 5, 8, 16):
+        text = given.encode()
+        if itemsize == wanted:
+            assert libcai.asarray(view(text, itemsize)).itemsize == wanted
+            continue
+        with pytest.raises(libcai.InterfaceError) as caught:
+            libcai.asarray(view(text, itemsize))
+        assert f"format is {given!r} with items of {itemsize} bytes" in str(caught.value)
+        assert (caught.value.entry, caught.value.value) == ("typestr", given)
+
+
+@pytest.mark.parametrize(
+    ("given", "itemsize", "typestr"),
+    [
+        (None, 1, "|u1"),
+        ("Zf", 8, "<c8"),
+        (">Zd", 16, ">c16"),
+        ("w", 4, "<U1"),
+        ("3w", 12, "<U3"),
+        ("g", ctypes.sizeof(ctypes.c_longdouble), f"<f{ctypes.sizeof(ctypes.c_longdouble)}"),
+        ("^l", ctypes.sizeof(ctypes.c_long), f"<i{ctypes.sizeof(ctypes.c_long)}"),
+    ],
+)
+def test_sizes_that_struct_does_not_know(given, itemsize, typestr):
+    text = None if given is None else given.encode()
+    assert libcai.asarray(view(text, itemsize)).typestr == typestr
+    for other in (itemsize - 1, itemsize + 1, 2 * itemsize):
+        with pytest.raises(libcai.InterfaceError, match=r"^typestr: the buffer's format"):
+            libcai.asarray(view(text, other))
+
+
+def test_counts_that_are_too_large():
+    for count in (1 << 32, 1 << 64, 10**30):
+        with pytest.raises(libcai.InterfaceError, match=r"^typestr: the buffer's format"):
+            libcai.asarray(view(f"{count + 5}s".encode(), 5))
+
+
+class Packed(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("a", ctypes.c_float), ("b", ctypes.c_float)]
+
+
+class Either(ctypes.Union):
+    _fields_ = [("a", ctypes.c_float), ("b", ctypes.c_double)]
+
+
+@pytest.mark.parametrize("kind", [Packed, Either])
+def test_structures_that_call_themselves_bytes(kind):
+    given = (kind * 2)()
+    assert memoryview(given).format == "B"
+    with pytest.raises(libcai.InterfaceError, match="format is 'B' with items of 8 bytes"):
+        libcai.asarray(given)
+
+
+def test_buffers_of_the_standard_library():
+    for letter in "bBhHiIlLqQfd":
+        given = arrays.array(letter, [1, 2, 3])
+        assert libcai.asarray(given).item(2) == 3
+    integers = ctypes.c_short, ctypes.c_int, ctypes.c_long, ctypes.c_longlong, ctypes.c_size_t
+    floats = ctypes.c_float, ctypes.c_double, ctypes.c_longdouble
+    for kind in (ctypes.c_bool, ctypes.c_byte, *integers, *floats):
+        array = libcai.asarray((kind * 3)())
+        assert (array.shape, array.itemsize) == ((3,), ctypes.sizeof(kind))
+
+
+def test_a_negative_suboffset_is_none():
+    assert libcai.asarray(view(b"B", 1, suboffsets=-1)).item(2) == 2
+    with pytest.raises(libcai.InterfaceError, match=r"^strides: the buffer has suboffsets"):
+        libcai.asarray(view(b"B", 1, suboffsets=0))

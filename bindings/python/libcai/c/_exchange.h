@@ -359,16 +359,34 @@ static cai_py_block *cai_py_block_copy(const cai_array *array) {
   return block;
 }
 
-/* The type of a buffer's items, PEP 3118: 1, or 0 for a format that is no type of an array's. */
+/* The bytes of a letter of PEP 3118, in C's sizes or the standard ones; 0 if it has none. */
+static Py_ssize_t cai_py_letter_size(char letter, int standard) {
+  if (strchr("?bBcs", letter)) return 1;
+  if (strchr("hHe", letter)) return 2;
+  if (strchr("iIfw", letter)) return 4;
+  if (strchr("qQd", letter)) return 8;
+  if (strchr("lL", letter)) return standard ? 4 : (Py_ssize_t)sizeof(long);
+  if (strchr("nN", letter)) return standard ? 0 : (Py_ssize_t)sizeof(Py_ssize_t);
+  /* No size of it is standard: who states its order means C's all the same. */
+  return letter == 'g' ? (Py_ssize_t)sizeof(long double) : 0;
+}
+
+/* The type of a buffer's items, PEP 3118: 1, or 0 for a format that is no type of an array's, or
+ * whose items are not of the buffer's size. */
 static int cai_py_buffer_dtype(const Py_buffer *buffer, cai_dtype *out) {
   const char *format = buffer->format ? buffer->format : "B";
   const char order = *format;
+  Py_ssize_t count = 0, size;
   int counted = 0;
+  if (buffer->itemsize > UINT32_MAX) return 0;
   out->ext = out->time_unit = 0;
   out->time_step = 0;
   out->itemsize = (uint32_t)buffer->itemsize;
   if (order && strchr("@=<>!^|", order)) ++format;
-  for (; *format >= '0' && *format <= '9'; ++format) counted = 1;
+  for (; *format >= '0' && *format <= '9'; ++format) {
+    counted = 1;
+    if (count <= buffer->itemsize) count = 10 * count + (*format - '0'); /* more is too much */
+  }
   switch (*format) {
     case '?':
       out->kind = 'b';
@@ -411,6 +429,9 @@ static int cai_py_buffer_dtype(const Py_buffer *buffer, cai_dtype *out) {
       return 0;
   }
   if (format[1] || (counted && out->kind != 'S' && out->kind != 'U')) return 0;
+  size = cai_py_letter_size(*format, order && strchr("=<>!", order));
+  if (out->kind == 'c') size *= 2;
+  if (size == 0 || (counted ? count : 1) * size != buffer->itemsize) return 0;
   if (out->itemsize == 1 || out->kind == 'S')
     out->byteorder = '|';
   else
@@ -418,7 +439,15 @@ static int cai_py_buffer_dtype(const Py_buffer *buffer, cai_dtype *out) {
   return 1;
 }
 
-/* Describes a buffer: 1, or 0 as above, and for one with suboffsets. */
+/* Whether a buffer has pointers to what it consists of. A negative suboffset stands for none. */
+static int cai_py_is_indirect(const Py_buffer *buffer) {
+  int i;
+  for (i = 0; buffer->suboffsets && i < buffer->ndim; ++i)
+    if (buffer->suboffsets[i] >= 0) return 1;
+  return 0;
+}
+
+/* Describes a buffer: 1, or 0 as above, and for one with pointers. */
 static int cai_py_buffer_array(const Py_buffer *buffer, cai_array *out) {
   static const cai_array host = {
       .abi_major = CAI_ABI_MAJOR,
@@ -428,7 +457,7 @@ static int cai_py_buffer_array(const Py_buffer *buffer, cai_array *out) {
       .version = CAI_INTERFACE_VERSION,
   };
   *out = host;
-  if (buffer->suboffsets || !cai_py_buffer_dtype(buffer, &out->dtype)) return 0;
+  if (cai_py_is_indirect(buffer) || !cai_py_buffer_dtype(buffer, &out->dtype)) return 0;
   if (buffer->readonly) out->flags |= CAI_FLAG_READONLY;
   if (out->dtype.byteorder == '>') out->flags |= CAI_FLAG_SWAPPED;
   out->ndim = buffer->ndim;

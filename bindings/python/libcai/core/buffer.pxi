@@ -11,6 +11,7 @@ from cpython.buffer cimport (
 from cpython.memoryview cimport PyMemoryView_FromObject
 
 cdef extern from "_exchange.h":
+    bint cai_py_is_indirect(const Py_buffer *)
     bint cai_py_buffer_array(const Py_buffer *, cai_array *)
     bint cai_py_struct_array(object, cai_array *, int64_t *)
     void cai_py_no_buffer(Py_buffer *)
@@ -27,13 +28,14 @@ cdef Array by_buffer(obj):
     held = PyMemoryView_FromObject(obj)
     PyObject_GetBuffer(held, &buffer, PyBUF_FULL_RO)
     try:
-        if buffer.suboffsets != NULL:
+        if cai_py_is_indirect(&buffer):
             raise InterfaceError(
                 "strides: the buffer has suboffsets, and is no array", "strides", obj)
         if not cai_py_buffer_array(&buffer, &array):
             given = text_of(buffer.format)
             raise InterfaceError(
-                f"typestr: the buffer's format is {shown(given)}, which is no type of an array's",
+                f"typestr: the buffer's format is {shown(given)} with items of {buffer.itemsize} "
+                "bytes, which is no type of an array's",
                 "typestr", given)
         return import_of(&array, held)
     finally:
