@@ -2,6 +2,7 @@
 """Arrays that libcai makes, and its work on arrays: on the CPU with no driver, and on simcuda."""
 
 import ctypes
+import datetime
 import os
 import re
 import threading
@@ -258,6 +259,79 @@ def test_values_that_do_not_fit(typestr, value):
     with pytest.raises((ValueError, TypeError), match="^value .* " + re.escape(repr(typestr))):
         libcai.fill(array, value)
     assert bytes(np.asarray(array)) == bytes(array.nbytes)
+
+
+TIMES = [
+    ("<M8[s]", 2**63),
+    (">m8[D]", -(2**64)),
+    ("<m8[s]", np.timedelta64(2**62, "D")),
+    (">m8[ns]", np.timedelta64(106752, "D")),
+    ("<m8[ns]", datetime.timedelta.max),
+    ("<M8[ns]", np.datetime64("2263")),
+    ("<M8[ns]", datetime.datetime(9999, 1, 1)),
+    (">M8[ns]", "9999-01-01"),
+]
+
+
+@pytest.mark.parametrize(("typestr", "value"), TIMES)
+def test_times_that_do_not_fit(typestr, value):
+    array = libcai.zeros(3, typestr)
+    with pytest.raises(libcai.UseError, match=f"^value .* does not fit '{re.escape(typestr)}'$"):
+        libcai.fill(array, value)
+    assert np.asarray(array).tobytes() == bytes(array.nbytes)
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**64), float("inf"), (1, 10**400)])
+def test_fields_that_do_not_fit(value):
+    array = libcai.zeros(3, np.dtype([("a", "<i4"), ("b", "<f4")]))
+    with pytest.raises(libcai.UseError, match=r"^value .* does not fit '\|V8'"):
+        libcai.fill(array, value)
+    assert np.asarray(array).tobytes() == bytes(array.nbytes)
+
+
+def test_times_as_numpy_converts_them():
+    for typestr, value in (
+        ("<m8[s]", np.timedelta64(1999, "ms")),
+        ("<m8[s]", np.timedelta64(-1999, "ms")),
+        (">m8[s]", np.timedelta64(2**63 - 1, "ns")),
+        ("<m8[s]", np.timedelta64("NaT")),
+        ("<m8[s]", datetime.timedelta(3, 5)),
+        ("<m8[ms]", 7),
+        ("<m8", 7),
+        ("<M8[D]", "2020-01-01T12"),
+        (">M8[D]", np.datetime64("2020-01-01T12")),
+        (">M8[s]", "2020-01-01"),
+        ("<M8[W]", np.datetime64("2020")),  # whose first day is within a week
+        ("<M8[us]", datetime.datetime(9999, 1, 1)),
+        ("<M8[D]", 2**62),
+        ("<M8", "NaT"),
+    ):
+        wanted = np.array([value, value], typestr)
+        assert np.asarray(libcai.full(2, value, typestr)).tobytes() == wanted.tobytes()
+
+
+def test_a_unit_where_the_type_has_none():
+    for typestr, value in (
+        ("<M8", np.datetime64("2020-01-01")),
+        (">M8", datetime.date(2020, 1, 1)),
+        ("<M8", "1"),
+        ("<m8", np.timedelta64(3, "s")),
+    ):
+        array = libcai.zeros(3, typestr)
+        with pytest.raises(ValueError, match=r"^value .* is not one of .* the type has none"):
+            libcai.fill(array, value)
+        assert np.asarray(array).tobytes() == bytes(array.nbytes)
+
+
+def test_truth():
+    array = libcai.zeros(2, "|b1")
+    for value in ([1, 2], (0, 0), [False, False], [], bytearray(b"xy"), np.zeros(2)):
+        with pytest.raises(libcai.UseError, match=r"^value .* '\|b1'"):
+            libcai.fill(array, value)
+        assert bytes(np.asarray(array)) == bytes(2)
+    for value in (True, 5, 0.5, 1j, 10**400, np.float32(2), np.True_, np.array(3)):
+        assert bytes(np.asarray(libcai.fill(array, value))) == b"\1\1"
+        assert bytes(np.asarray(libcai.fill(array, 0 * value))) == b"\0\0"
 
 
 def test_item():

@@ -24,19 +24,20 @@ def pack(value, array):
     converts bfloat16 and float8.
     """
     form = _FORMATS.get((array.kind, array.itemsize))
-    if form is None:
+    # Everything has a truth value, also what is no element, such as a list.
+    if form is None or (array.kind == "b" and not isinstance(value, (int, float, complex))):
         return _packed_by_numpy(value, array)
     try:
         value = _CONVERSIONS[array.kind](value)
     except OverflowError:
-        raise UseError(f"value {shown(value)} does not fit {array.typestr!r}") from None
+        raise _unfit(value, array) from None
     except (TypeError, ValueError) as failure:
         raise _refused(value, array, failure) from failure
     parts = (value.real, value.imag) if array.kind == "c" else (value,)
     try:
         return struct.pack(_order(array) + form, *parts)
     except (struct.error, OverflowError):
-        raise UseError(f"value {shown(value)} does not fit {array.typestr!r}") from None
+        raise _unfit(value, array) from None
 
 
 def unpack(data, array):
@@ -53,18 +54,45 @@ def unpack(data, array):
 def _packed_by_numpy(value, array):
     import numpy
 
-    if isinstance(value, (bytes, str)):
+    if array.kind in "SUV" and isinstance(value, (bytes, str)):
         most = array.itemsize // (4 if array.kind == "U" else 1)
         if len(value) > most:  # NumPy would truncate it
-            raise UseError(f"value {shown(value)} does not fit {array.typestr!r}")
+            raise _unfit(value, array)
 
     try:
         made = numpy.array(value, array.dtype)
+    except OverflowError:
+        raise _unfit(value, array) from None
     except (TypeError, ValueError) as failure:
         raise _refused(value, array, failure) from failure
     if made.shape != ():
         raise UseError(f"value {shown(value)} is not one of {array.typestr!r}")
+    if array.kind in "mM":
+        _check_time(numpy, value, made, array)
     return made.tobytes()
+
+
+def _check_time(numpy, value, made, array):
+    """Refuses a time that NumPy gave a unit of its own, or has taken modulo 2**64."""
+    native = made.dtype.newbyteorder("=")
+    if native != array.dtype.newbyteorder("="):
+        raise _refused(value, array, ValueError("the value has a unit, and the type has none"))
+    given = numpy.asarray(value)
+    try:
+        if given.dtype.kind not in "mM":  # text, or a time of Python's
+            given = numpy.array(value, array.kind)
+        is_finer = numpy.promote_types(given.dtype, native) == native
+    except (OverflowError, TypeError, ValueError):  # a number, or units that are too far apart
+        return
+    if is_finer and given.dtype.kind == array.kind:
+        # A year begins within a week, which NumPy then rounds down.
+        back = [time.astype(given.dtype).astype("i8") for time in (made, made + 1)]
+        if given.astype("i8") not in back:
+            raise _unfit(value, array)
+
+
+def _unfit(value, array):
+    return UseError(f"value {shown(value)} does not fit {array.typestr!r}")
 
 
 def _refused(value, array, failure):
