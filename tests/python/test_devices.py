@@ -272,6 +272,27 @@ def test_handles_are_bytes():
     with pytest.raises(libcai.UseError, match="a handle has 160 bytes, not 3"):
         libcai.IpcHandle(b"abc")
     assert libcai.IpcHandle(bytearray(160)) == libcai.IpcHandle(memoryview(bytes(160)))
+    assert libcai.IpcHandle(bytes(160)).kind == "unknown"
+
+
+def test_a_handle_that_was_never_initialised():
+    handle = libcai.IpcHandle.__new__(libcai.IpcHandle)
+    right = libcai.IpcHandle(bytes(160))
+    for ask in (
+        bytes,
+        repr,
+        hash,
+        pickle.dumps,
+        lambda it: it.kind,
+        lambda it: it.size,
+        lambda it: it.fd,
+        lambda it: it.close(),
+        lambda it: it == right,
+        lambda it: right == it,
+        libcai.Memory.open,
+    ):
+        with pytest.raises(libcai.StateError, match=r"^this IpcHandle was never initialised"):
+            ask(handle)
 
 
 # ---- On simcuda --------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ import threading
 import traceback
 import weakref
 
+cdef object take_all_back  # no name of the module, which is None at exit when the last buffer ends
+
 from libcai import _library, _scalars
 from libcai._core import (
     _CURRENT, Array, asarray, begin_free, begin_reset, end_free, end_reset, lend_all, raised,

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from libcai._devices import Memory
 
-from libcai.errors import UseError, shown
+from libcai.errors import StateError, UseError, shown
 
 _SIZE = 160
 _KINDS = {1: "legacy", 2: "pool"}
@@ -54,44 +55,59 @@ class IpcHandle:
         self._fd = fd if fd >= 0 else None
         return self
 
+    def _given(self) -> bytes:
+        try:
+            return self._data
+        except AttributeError:
+            name = type(self).__name__
+            raise StateError(f"this {name} was never initialised by IpcHandle.__init__()") from None
+
     @property
     def kind(self) -> str:
-        """``'legacy'``: the bytes are enough. ``'pool'``: the descriptor is needed beside them."""
-        return _KINDS.get(struct.unpack_from("=I", self._data, 4)[0], "unknown")
+        """``'legacy'``: the bytes are enough. ``'pool'``: the descriptor is needed beside them.
+        ``'unknown'``: the bytes are no handle of libcai's, and cannot be opened."""
+        return _KINDS.get(struct.unpack_from("=I", self._given(), 4)[0], "unknown")
 
     @property
     def size(self) -> int:
         """Bytes of the memory."""
-        return struct.unpack_from("=Q", self._data, 8)[0]
+        return struct.unpack_from("=Q", self._given(), 8)[0]
 
     @property
     def fd(self) -> int | None:
         """The pool's file descriptor, which this object owns; None if there is none."""
+        self._given()
         return self._fd
 
     def close(self) -> None:
         """Closes the descriptor; it is not needed once it was sent."""
+        self._given()
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)
 
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):
-            self.close()
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # At exit this module may have lost its names by now, but not what a function has kept.
+        fd = getattr(self, "_fd", None)
+        if fd is not None:
+            try:  # noqa: SIM105
+                close(fd)
+            except OSError:
+                pass
 
     def __bytes__(self) -> bytes:
-        return self._data
+        return self._given()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IpcHandle):
             return NotImplemented
-        return self._data == other._data
+        return self._given() == other._given()
 
     def __hash__(self) -> int:
-        return hash(self._data)
+        return hash(self._given())
 
     def __reduce__(self):
-        return type(self), (self._data,)
+        return type(self), (self._given(),)
 
     def __repr__(self) -> str:
         return f"<libcai.IpcHandle kind={self.kind} size={self.size}>"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import operator
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
@@ -128,8 +129,17 @@ class Device(_Pair):
         _devices().enter_device(self)
         return self
 
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        _devices().leave_device(self, value)
+    def __exit__(
+        self,
+        kind: Any,
+        value: Any,
+        traceback: Any,
+        _is_ending: Callable[[], bool] = sys.is_finalizing,
+    ) -> None:
+        # A generator that is suspended in the block may end with the interpreter, which imports
+        # nothing any more, and has cleared this module's names.
+        if not _is_ending():
+            _devices().leave_device(self, value)
 
     @property
     def name(self) -> str:
