@@ -13,6 +13,7 @@ from simulation import run
 
 import libcai
 from libcai import Memory
+from libcai.cffi import lib
 
 HOST_KINDS = [
     "default",
@@ -202,6 +203,38 @@ def test_free_twice():
         memory.free()
     with pytest.raises(libcai.StateError):
         memory.array(3, "<f4")
+
+
+def test_a_buffer_of_freed_memory_is_refused_by_the_state():
+    memory = of_cpu()
+    array = memory.array(8, "|u1")
+    memory.free()
+    for exporter in (memory, array):
+        for take in (memoryview, bytes):
+            with pytest.raises(libcai.StateError, match="freed") as caught:
+                take(exporter)
+            assert isinstance(caught.value, libcai.BufferError)  # as the protocol requires
+            assert caught.value.status == lib.CAI_ERR_STATE
+    with pytest.raises(libcai.StateError, match="freed") as caught:
+        np.asarray(memory)
+    assert isinstance(caught.value, libcai.BufferError)
+
+
+def test_the_status_of_a_state():
+    memory = Memory(64, device="cpu")
+    array = memory.array(8, "<f8")
+    memory.free()
+    for use in (
+        memory.free,
+        lambda: array.item(0),
+        lambda: array.__array_interface__,
+        array.to_interface,
+        array.__dlpack__,
+        lambda: libcai.use(array, stream=-1).__exit__(None, None, None),
+    ):
+        with pytest.raises(libcai.StateError) as caught:
+            use()
+        assert caught.value.status == lib.CAI_ERR_STATE
 
 
 def test_arrays_of_freed_memory_go_nowhere():

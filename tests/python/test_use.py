@@ -145,9 +145,9 @@ def test_any_number_of_objects():
 
 def test_entering_twice():
     using = libcai.use(np.ones(3), stream=1)
-    with using, pytest.raises(RuntimeError):
+    with using, pytest.raises(libcai.StateError, match="has been entered already"):
         using.__enter__()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(libcai.StateError, match="has not been entered"):
         using.__exit__(None, None, None)
     with using:
         pass

@@ -32,7 +32,8 @@ from libcai._unpack import (
     dtype_name, is_float8_e5m2, refuse_lazy, refuse_masked, refuse_numpy)
 from libcai.errors import (
     MARK as _MARK, MARK_END as _MARK_END, BufferError, InterfaceError, InterfaceTypeError, StateError,
-    UseError, ViewError, ViewIndexError, _NoDlpackError, add_note, from_order, from_status, shown)
+    UseError, ViewError, ViewIndexError, _NoBufferError, _NoDlpackError, add_note, from_order,
+    from_status, shown)
 
 cdef extern from "Python.h":
     # Declared here to work on borrowed references.

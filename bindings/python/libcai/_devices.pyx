@@ -35,7 +35,7 @@ from libcai._stream import resolve
 from libcai._types import Allocation, Block, Device, DeviceType, MemoryInfo, Statistics, Usage
 from libcai.errors import (
     MARK as _MARK, MARK_END as _MARK_END, BufferError, CudaError, Error, StateError, UseError,
-    ViewIndexError, add_note, from_device, shown, status_of)
+    ViewIndexError, _NoBufferError, add_note, from_device, shown, status_of)
 
 cdef extern from "Python.h":
     ctypedef int PyGILState_STATE

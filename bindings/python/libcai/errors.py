@@ -30,7 +30,7 @@ class Error(Exception):
     Attributes
     ----------
     status : int
-        The ``cai_status``; 0 if Python code found the error.
+        The ``cai_status``; 0 if Python code found the error, unless it is a `StateError`.
     """
 
     status = 0
@@ -105,11 +105,18 @@ class UseError(Error, ValueError):
 
 class StateError(Error, RuntimeError):
     """The object's state does not allow the call: it was freed or left already, or the device was
-    reset. Also if a forked child needs the driver that its parent had loaded."""
+    reset. Also if a forked child needs the driver that its parent had loaded. For a buffer it is a
+    `BufferError`, too."""
+
+    status = _STATE
 
 
 class BufferError(Error, builtins.BufferError):
     """The array cannot be exported in that form, or memory cannot be freed while it has buffers."""
+
+
+class _NoBufferError(StateError, BufferError):
+    """The state allows no buffer, for which Python's buffer protocol requires a BufferError."""
 
 
 class CudaError(Error, RuntimeError):

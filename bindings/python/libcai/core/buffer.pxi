@@ -173,6 +173,8 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
         # that error, unless it fails by itself.
         if array.mask == NULL and not cai_py_is_freed(array):
             self.failure = failure
+        if isinstance(failure, StateError):
+            raise _NoBufferError(str(failure)) from None
         raise
     Py_INCREF(format)
     buffer.internal = <void *>format

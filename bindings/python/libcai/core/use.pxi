@@ -88,7 +88,8 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
         block: work queued before the capture is in no graph, and is then not ordered, so leave the
         block before the capture. If the block raised too, its own exception is raised, with a note.
     StateError
-        On entry, if an array's memory was freed.
+        On entry, if an array's memory was freed, and for a block that was entered already; on exit,
+        for one that was not entered, or was left already.
 
     Notes
     -----
@@ -222,7 +223,7 @@ cdef class Use:
         cdef cai_error error
         cdef cai_status status
         if self.state != USE_IDLE:
-            raise RuntimeError("this libcai.use() has been entered already")
+            raise StateError("this libcai.use() has been entered already")
         self.state = USE_CHANGING
         with nogil:
             status = cai_use_begin(&self.open, self.items, self.count, self.stream, options, &error)
@@ -263,7 +264,7 @@ cdef class Use:
         if self.state == USE_COLLECTED:
             self.open_again()
         if self.state != USE_ENTERED:
-            raise RuntimeError("this libcai.use() has not been entered")
+            raise StateError("this libcai.use() has not been entered")
         failure = self.close(False)
         cai_py_drain(self.named())  # the call may have ended arrays, without the GIL
         if failure is None:

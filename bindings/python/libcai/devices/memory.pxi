@@ -611,7 +611,7 @@ cdef class Memory:
     cdef int describe_for_buffer(self, cai_memory_info *out) except -1:
         self.describe(out)
         if out.flags & CAI_MEMORY_FREED:
-            raise BufferError("the memory was freed")
+            raise _NoBufferError("the memory was freed")
         if out.size and not out.flags & CAI_MEMORY_DEREFERENCEABLE:
             raise BufferError(f"{kind_name(out.kind)} memory of {device_object(out.device)} is "
                               "not for the host to use")
@@ -624,7 +624,7 @@ cdef class Memory:
         try:
             array = self.array(info.size, "|u1")
         except StateError:
-            raise BufferError("the memory was freed") from None
+            raise _NoBufferError("the memory was freed") from None
         lend_all(array)
         self.failure = None
         try:
