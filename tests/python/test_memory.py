@@ -205,6 +205,13 @@ def test_free_twice():
         memory.array(3, "<f4")
 
 
+def test_the_host_has_no_address_of_freed_memory():
+    memory = of_cpu()
+    assert memory.host_address == memory.address
+    memory.free()
+    assert (memory.host_address, memory.is_dereferenceable) == (None, False)
+
+
 def test_a_buffer_of_freed_memory_is_refused_by_the_state():
     memory = of_cpu()
     array = memory.array(8, "|u1")
@@ -777,6 +784,54 @@ if __name__ == "__main__":
 def test_a_forged_size_of_another_process(tmp_path):
     script = tmp_path / "forged.py"  # what is spawned imports it
     script.write_text(FORGED, encoding="utf-8")
+    run(f"import subprocess; subprocess.run([sys.executable, {str(script)!r}], check=True)")
+
+
+NOWHERE = """
+import multiprocessing
+
+def share(link):
+    import libcai
+    memory = libcai.Memory(4096)
+    link.send(memory.share())
+    link.recv()
+
+if __name__ == "__main__":
+    import libcai
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    other = spawn.Process(target=share, args=(there,), daemon=True)
+    other.start()
+    there.close()
+    handle = here.recv()
+    closed = []
+
+    class Nowhere(libcai.MemoryManager):
+        def memalloc(self, size, align, kind, stream): raise MemoryError
+        def memfree(self, address, size, kind, stream): pass
+        def open_ipc_handle(self, handle, fd, stream): return self.answer
+        def close_ipc_handle(self, address, size, stream): closed.append(address)
+
+    manager = Nowhere("gpu")
+    manager.install()
+    for manager.answer in (0, (0, 0, 4096)):
+        try:
+            libcai.Memory.open(handle, how="direct")
+        except libcai.StateError as error:
+            assert str(error).endswith(
+                "Nowhere: open_ipc_handle returned 4096 bytes at 0x0"), error
+        else:
+            raise AssertionError("it is opened")
+    assert not closed and libcai.usage("gpu").count == 0
+    here.send(None)
+    other.join()
+    assert other.exitcode == 0
+"""
+
+
+def test_a_manager_that_opens_a_handle_without_an_address(tmp_path):
+    script = tmp_path / "nowhere.py"  # what is spawned imports it
+    script.write_text(NOWHERE, encoding="utf-8")
     run(f"import subprocess; subprocess.run([sys.executable, {str(script)!r}], check=True)")
 
 

@@ -302,7 +302,8 @@ cdef class Memory:
         Raises
         ------
         StateError
-            For a handle of this process, or of a process that has ended.
+            For a handle of this process, or of a process that has ended; and if the device's
+            manager opened it without an address.
         UseError
             For an invalid handle.
         CudaError
@@ -364,10 +365,10 @@ cdef class Memory:
 
     @property
     def host_address(self):
-        """The address for the host; None if the host must not use it."""
+        """The address for the host; None if the host must not use it, as once it was freed."""
         cdef cai_memory_info info
         self.describe(&info)
-        return info.host or None
+        return None if info.flags & CAI_MEMORY_FREED else info.host or None
 
     @property
     def cuda_array(self):

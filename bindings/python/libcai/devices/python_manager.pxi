@@ -419,12 +419,18 @@ cdef cai_status manager_open_ipc_handle(void *link, const cai_ipc_handle *handle
                                         uint64_t stream, cai_block *out,
                                         cai_error *error) noexcept with gil:
     cdef MemoryManager self
+    cdef cai_block block
     try:
         from libcai._ipc import IpcHandle
         self = linked(link)
         data = IpcHandle(PyBytes_FromStringAndSize(<const char *>handle, sizeof(cai_ipc_handle)))
         answer = (<object>self).open_ipc_handle(data, None if fd < 0 else fd, stream)
-        take_block(self, answer, handle.size, CAI_KIND_DEFAULT, out)
+        take_block(self, answer, handle.size, CAI_KIND_DEFAULT, &block)
+        if block.data == 0:
+            give_back(self, 1)
+            raise StateError(f"manager {text_of(cai_manager_name(self.manager))}: open_ipc_handle "
+                             f"returned {block.size} bytes at 0x0")
+        out[0] = block
         return CAI_OK
     except BaseException as failure:
         return tell(failure, error)
