@@ -210,10 +210,14 @@ class Device(_Pair):
         Parameters
         ----------
         context : bool
-            Destroy the GPU's primary context, too, and all that the process has in it. Using
-            memory, streams and events of that context is then a `StateError`. During the reset, its
-            memory gives no buffer, not even in callbacks. The reset does not wait for other GPUs'
-            work on its memory: synchronise these before.
+            Destroy the GPU's primary context, too, and all that the process has in it. Until the
+            reset has returned, no other thread may be in a call that uses the device, of libcai or
+            of the driver; nor in `drain` or `flush`, or in a use, a copy, an allocation or a free
+            on another GPU, which look at what is pending on all GPUs. Using memory, streams and
+            events of that context is then a `StateError`. During the reset, its memory gives no
+            buffer, not even in callbacks. The reset does not wait for other GPUs' work on its
+            memory: synchronise these before. In work of a CPU stream it does not wait for other CPU
+            streams either: none may have work pending on that memory.
 
         Raises
         ------

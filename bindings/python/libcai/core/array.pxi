@@ -668,10 +668,10 @@ cdef class Array:
         BufferError
             For an array that DLPack cannot express: a mask, fields, a foreign byte order, times,
             text, strides that are no multiple of the item size, or a read-only array without
-            `max_version`; for a device to which libcai cannot or must not copy; and for a stream
-            for the host.
+            `max_version`; for a device to which libcai cannot or must not copy; and for any
+            `stream` but None and -1 for a tensor on the host.
         InterfaceError, InterfaceTypeError
-            For an invalid `stream`: 0, -2, a bool, a float, text.
+            For an invalid `stream` for a tensor on a GPU: 0, -2, a bool, a float, text.
         TypeError
             If `max_version` or `dl_device` is no pair of integers.
         CudaError

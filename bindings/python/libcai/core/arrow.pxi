@@ -81,6 +81,8 @@ def from_arrow(obj, /):
     ViewError, InterfaceError
         For a column that is no array of numbers: text, nested columns, dictionaries, booleans; and
         for a bitmap that begins within a byte.
+    CudaError
+        For a column on a device that is neither the CPU nor CUDA.
 
     Notes
     -----

@@ -206,8 +206,9 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
         For an object without ``__dlpack__`` (then it is an ``AttributeError``, too), and for
         another or a consumed capsule.
     ViewError, InterfaceError, VersionError
-        For a tensor that libcai cannot express, such as on a device that is neither the CPU nor
-        CUDA.
+        For a tensor that libcai cannot express.
+    CudaError
+        For a tensor on a device that is neither the CPU nor CUDA.
     BufferError
         For a tensor on another device than `device`, since the exporter ignored it or the capsule
         is for another device; and for a capsule with a `copy` of True.

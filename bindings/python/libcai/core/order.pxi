@@ -267,7 +267,8 @@ def drain(wait=False):
     -------
     int
         The number of arrays that uses, or a capture of this thread, still hold; 0 if there is no
-        driver.
+        driver. References that CPU streams hold do not count: wait for those streams by their own
+        functions.
 
     Raises
     ------

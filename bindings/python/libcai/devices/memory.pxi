@@ -146,7 +146,9 @@ cdef class Memory:
         buffer : object
             Contiguous and writable, with Python's buffer protocol. It is kept alive, and its buffer
             exported, until the memory is released; for good, if unpinning it fails. The garbage
-            collector does not see that: an object that refers to the memory is never freed.
+            collector does not see that: an object that refers to the memory is never freed. Work
+            that is queued on a CPU stream holds a reference to the memory of its arrays, which
+            `drain` does not wait for: synchronise that stream.
         device : Device or str
             The GPU that will use it.
         kind : str
