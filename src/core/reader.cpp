@@ -275,7 +275,8 @@ void Reader::read_pointer(const cai_value &pointer, bool layout_known) noexcept 
   }
   uint64_t data;
   if (!values_.read_unsigned(pointer, CAI_ENTRY_DATA, 0, clause::kData, &data)) return;
-  if (empty && data != 0) {
+  // NumPy's text asks for no address there, and its arrays have one.
+  if (empty && data != 0 && in_.protocol != CAI_PROTOCOL_HOST) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
                     "[0]: expected 0, as there are no elements, got %s: write (0, False)",
                     Printed(pointer).c_str());

@@ -313,6 +313,11 @@ static void test_host(void) {
   CHECK_OK(cai_interface_write(&out, 3, more, sizeof more, &written, ERR));
   CHECK(written.protocol == CAI_PROTOCOL_HOST && written.stream.form == CAI_FORM_MISSING);
   CHECK(judge(in, CAI_STRICT).errors == 0);
+  d.shape[0] = make_int(0); /* NumPy's arrays without elements have an address */
+  CHECK(judge(in, CAI_STRICT).errors == 0 && judge(in, CAI_LENIENT).warnings == 0);
+  CHECK_OK(cai_interface_read(in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK(out.data == 0);
+  d.shape[0] = make_int(2);
   in->offset = make_int(4);
   CHECK(judge(in, CAI_LENIENT).of_entry[CAI_ENTRY_OFFSET] > 0);
   in->offset = make_form(CAI_FORM_MISSING);

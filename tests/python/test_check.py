@@ -69,6 +69,13 @@ def test_host_arrays_and_our_own():
     assert libcai.check(libcai.asarray(producer(shape=[2, 3], stream=0)))
 
 
+def test_arrays_of_the_host_without_elements_may_have_an_address():
+    for array in (np.zeros(0), np.zeros((2, 0, 3)), libcai.asarray(np.zeros(0))):
+        assert array.__array_interface__["data"][0] != 0
+        report = libcai.check(array)
+        assert report.ok, report
+
+
 def test_json():
     report = libcai.check(producer(shape=[2, 3]))
     again = json.loads(json.dumps(report.to_json()))
