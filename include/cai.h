@@ -278,9 +278,10 @@ uint64_t cai_interface_write_storage(const cai_array *array);
 
 /** Writes an array as the values of a dict: the reverse of cai_interface_read(). Strides are NONE
  * if and only if the array is C-contiguous. For an UNSTATED stream the dict names the stream that a
- * provider returns, or 1. A mask is written as mask_interface, and a trivial descr is left out. A
- * mask may be written by itself. A dict cannot name pending work of CPU streams (cai/device.h) on
- * the memory: the host waits for that work.
+ * provider returns, or 1. A mask is written as mask_interface. A trivial descr is left out; one
+ * with the type's name is written for a type that a typestr cannot express (CAI_EXT_*). A mask may
+ * be written by itself. A dict cannot name pending work of CPU streams (cai/device.h) on the
+ * memory: the host waits for that work.
  *
  * The dict's stream comes after the uses that the owner has kept: where it does not already, it is
  * made to wait, as by cai_array_publish(). So write an array anew for each reader. From then on,
@@ -631,8 +632,9 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *
  * The view has an owner of its own, which holds a reference to the array's owner. When the view's
  * last reference is released, its stream is forgotten. If a dict or a tensor has named that stream
- * to a consumer, an event is recorded there first, and kept as a write. If `target` is being
- * captured by then, no event can be recorded, and the stream must live as long as the array.
+ * to a consumer, an event is recorded there first, and kept as a write. If the driver fails to
+ * record it, or there is no memory, the host waits for the stream. If `target` is being captured by
+ * then, no event can be recorded, and the stream must live as long as the array.
  *
  * The array's owner keeps the pending work on `streams` as a write, with the event that `target`
  * waits for: consumers of the array itself, or of another view of it, wait for that event, and not

@@ -270,12 +270,12 @@ typedef struct cai_owner {
   /** Adds a reference. Any thread, no GIL, no context; must not fail. */
   void (*retain)(struct cai_owner *self);
   /** Releases a reference; the last release ends the block, and may run the producer's code. Any
-   * thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-   * kept, the end of the block is deferred. It may record an event on the array's stream, but does
-   * not ask the driver whether the uses are complete; cai_owner_pending(), cai_drain() and other
-   * calls ask. If no use is kept, the producer's code runs at once, on the calling thread, in a
-   * capture too: code that frees memory by calls that a capture forbids must allow for that
-   * (cuThreadExchangeStreamCaptureMode). */
+   * thread, no GIL, no context; must not fail. It does not wait for work on the GPU (but for one
+   * case, see cai_array_publish()): while uses are kept, the end of the block is deferred. It may
+   * record an event on the array's stream, but does not ask the driver whether the uses are
+   * complete; cai_owner_pending(), cai_drain() and other calls ask. If no use is kept, the
+   * producer's code runs at once, on the calling thread, in a capture too: code that frees memory
+   * by calls that a capture forbids must allow for that (cuThreadExchangeStreamCaptureMode). */
   void (*release)(struct cai_owner *self);
   /** Keeps a use: the work queued on `stream` so far reads the memory, or (#CAI_ACCESS_WRITE) also
    * writes it. As cai_owner_used_on(). NULL: uses are not kept. If the owner has an await_uses of

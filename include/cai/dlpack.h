@@ -76,11 +76,11 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  *
  * The call orders the consumer's stream like the stream of a view by cai_array_publish(): the
  * stream waits for pending work on the array and for kept uses, and later uses of the array wait
- * for the stream until the deleter is called. The deleter does not wait; it keeps the work queued
- * on the stream by then as a write. The driver is not called if the array comes with the same
- * stream. If the owner keeps no uses, or the consumer has worked on another stream, the work must
- * be complete before the deleter is called, or be ordered before the owner's release reuses the
- * memory.
+ * for the stream until the deleter is called. The deleter does not wait, but where the release of
+ * such a view does; it keeps the work queued on the stream by then as a write. The driver is not
+ * called if the array comes with the same stream. If the owner keeps no uses, or the consumer has
+ * worked on another stream, the work must be complete before the deleter is called, or be ordered
+ * before the owner's release reuses the memory.
  *
  * The tensor is ordered after earlier work only: after another use of the array, export a new
  * tensor. Captures: if `stream` is in a capture, the tensor, and everything made of it, is valid

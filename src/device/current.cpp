@@ -44,13 +44,8 @@ class Currents {
   bool is_any_captured(driver::Session &session) noexcept {
     return std::any_of(all_.begin(), all_.end(), [&](const Current &each) {
       if (!each.stream.get() || is_cpu(each.device) || is_dead(*each.stream.get())) return false;
-      bool captured = false;
-      const cai_status status = guard(nullptr, [&] {
-        order::Stream stream = gpu_stream(*each.stream.get()).stream();
-        order::probe(session, stream);
-        captured = bool(stream.capture);
-      });
-      return captured || status == CAI_ERR_CAPTURE;
+      order::Stream stream = gpu_stream(*each.stream.get()).stream();
+      return order::is_captured(session, stream);
     });
   }
 

@@ -102,7 +102,9 @@ bool is_any_captured(driver::Session &session) noexcept {
   std::uint64_t id = 0;
   cai_error error{};
   if (guard(&error, [&] { id = session.id_of(current); }) != CAI_OK) {
-    return !driver::says_gone(error.native);  // there may be one
+    if (driver::says_gone(error.native)) return false;
+    session.faults.note(error);
+    return true;  // there may be one
   }
   Known &all = known();
   const std::lock_guard lock(all.mutex);

@@ -30,7 +30,7 @@ class Session {
 
   const Driver &cu;
   Faults faults;
-  bool met_capture = false;  // a stream that was asked about is being captured
+  bool met_capture = false;  // a stream that the call works on is being captured
 
   void finish();
 

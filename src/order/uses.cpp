@@ -290,10 +290,11 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
       it = *found;
     }
     Recorded recorded = keep_pending(session, it);
-    // The stream may be destroyed after this: no later call can ask about it.
+    // The stream may be destroyed after this: no later call can ask about it. Stream 1 lives on,
+    // and a wait for it is none for the blocking streams.
     if (recorded == Recorded::never || recorded == Recorded::no_memory) {
       Stream told = stream_to_name(it);
-      if (try_synchronize(session, told)) {
+      if (told.value != driver::stream_legacy && try_synchronize(session, told)) {
         recorded = Recorded::yes;
         trace::edge({-1}, trace::host, trace::stream(told.value),
                     "made: the host has waited (no event of that stream could be kept)");

@@ -129,7 +129,8 @@ class Uses {
   // owner may be.
   void tell(const Stream &stream, bool by_view, bool outlives = false);
   // Withdraws a stream. `thread` is the thread whose 2 it is. Pending work there is kept as a
-  // write. While the stream is being captured that cannot be, and the stream stays told.
+  // write; if the driver does not record an event, the host waits for it. While the stream is being
+  // captured, and if that wait fails, too, the stream stays told.
   void untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept;
   // Takes back a tell() of a view that another thread has told, too, and that counts once.
   void tell_less(const Stream &stream) noexcept;

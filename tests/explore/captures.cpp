@@ -7,6 +7,7 @@
 // drains, too: they end all but the arrays that no event covers, also while the driver fails.
 //
 // usage: captures random COUNT SEED
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -198,15 +199,23 @@ class Worker {
   void drain() {
     constexpr const char *functions[] = {"cuCtxGetCurrent", "cuCtxGetId", "cuCtxPushCurrent",
                                          "cuEventQuery", "cuStreamGetCaptureInfo"};
-    const char *const fails = functions[draw(5)];
     if (draw(2)) {
-      MUST(wide::cu().simcuda_fail(fails, 1 + draw(6), draw(2) ? 2 : 999));
+      const char *const function = functions[draw(5)];
+      const unsigned nth = 1 + draw(6);
+      by_seed::driver_fails = true;
+      MUST(wide::cu().simcuda_fail(function, nth, draw(2) ? 2 : 999));
       static_cast<void>(cai_drain(1, nullptr, nullptr));
-      MUST(wide::cu().simcuda_fail(fails, 0, 0));
+      MUST(wide::cu().simcuda_fail(function, 0, 0));
+      static_cast<void>(cai_stream_synchronize(of_cpu_, nullptr));  // whose work may have met it
+      by_seed::driver_fails = false;
     }
     ask("drain with wait", [&](cai_error *error) { return cai_drain(1, nullptr, error); });
     std::erase_if(released_, [](const auto &each) { return each->is_over.load(); });
     if (!released_.empty()) blame("a drain has left an array whose use has an event");
+    const auto is_over = [](const auto &each) { return each->is_over.load(); };
+    if (std::any_of(lost_.begin(), lost_.end(), is_over)) {
+      blame("a drain has ended an array beside a capture, without a wait");
+    }
   }
 
   void release(std::size_t which) {
@@ -243,7 +252,6 @@ void capture(cai_stream *stream, int mode, Meanwhile &&meanwhile) {
 
 std::string play(std::uint64_t seed) {
   const bool pins = seed % 3 == 0, is_one = seed % 4 == 0;
-  by_seed::driver_fails = is_one;
   cai_stream *const captured[] = {new_stream(gpu, pins ? CAI_MODE_ASYNC : CAI_MODE_SYNC),
                                   new_stream(gpu, CAI_MODE_ASYNC)};
   std::atomic<bool> has_begun{!is_one}, has_worked{false}, has_ended{!is_one}, is_over{false};

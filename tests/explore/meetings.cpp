@@ -465,7 +465,8 @@ class Party {
   cai_status fail(cai_error *) {
     if (shared_.has_failed.exchange(true)) return CAI_OK;
     const char *const function = functions_that_fail[draw(std::size(functions_that_fail))];
-    MUST(wide::cu().simcuda_fail(function, 1 + draw(4), draw(2) ? 2 : 999));
+    const unsigned nth = 1 + draw(4);
+    MUST(wide::cu().simcuda_fail(function, nth, draw(2) ? 2 : 999));
     return CAI_OK;
   }
   // For as long as the other thread is at work: it must come to its end all the same.
@@ -568,10 +569,12 @@ std::string play(std::uint64_t seed) {
   }
   for (const char *const each : functions_that_fail) MUST(wide::cu().simcuda_fail(each, 0, 0));
   cai_memory_release(shared.memory);
-  for (cai_stream *const each : shared.queues) {  // which reports what its work has met
+  const auto synchronize = [](cai_stream *each) {  // it reports what its work has met
     cai_error error{};
     expect_right(cai_stream_synchronize(each, &error), "cai_stream_synchronize()", error);
-  }
+  };
+  std::for_each(std::begin(shared.queues), std::end(shared.queues), synchronize);
+  std::for_each(std::begin(shared.streams), std::end(shared.streams), synchronize);
   // It may report what that work has met, too, until it is recorded again.
   if (driver_fails) MUST(cai_event_record(shared.event_of_cpu, shared.queues[0], nullptr));
   MUST(cai_device_synchronize(gpu, nullptr));

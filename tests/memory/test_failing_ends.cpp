@@ -684,6 +684,26 @@ TEST_F(FailingEnds, WaitForNoContextBesideACaptureAndTheOthersEnd) {
   EXPECT_EQ(left, 0);
 }
 
+// While a stream that is current on the thread is being captured nothing ends, also if the driver
+// does not say so.
+TEST_F(FailingEnds, WaitForTheCaptureOfTheCurrentStream) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const With with(primary[0]);
+  ASSERT_OK(cai_stream_set_current(stream, error));
+  for (int nth = 1; nth <= 4; ++nth) {
+    Owned array(describe(memory).data, CAI_STREAM_NONE);
+    EXPECT_EQ(end_use({array}, cai_stream_value(other)), CAI_OK);
+    array.release();
+    MUST(gpu().cuStreamSynchronize(handle(cai_stream_value(other))));
+    begin_capture(stream);
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 999));
+    static_cast<void>(cai_drain(0, nullptr, nullptr));
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", 0, 0));
+    EXPECT_FALSE(array.ended());
+    end_capture(stream);
+  }
+}
+
 // Memory is short once, and there is nothing pending to be freed for it; or something is.
 TEST_F(FailingEnds, ThatComeForWantOfMemory) {
   constexpr int out_of_memory = 2;

@@ -228,7 +228,10 @@ TEST_F(Ipc, TheOthersMainThreadMayHaveEnded) {
   Other other(nullptr, without_main_thread);
   const Shared shared = other.shared(Ask::legacy);
   std::string state;
-  while (state != "Z") state = other.state();
+  while (state != "Z") {
+    state = other.state();
+    ASSERT_FALSE(state.empty()) << "the other process has ended";
+  }
   EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
 }
 

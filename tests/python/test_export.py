@@ -24,6 +24,10 @@ def test_each_dict_is_its_own():
     array = libcai.asarray(producer())
     array.__cuda_array_interface__["shape"] = None
     assert array.__cuda_array_interface__["shape"] == (2, 3)
+    named = libcai.asarray(producer(typestr="<V2", descr=[("bfloat16", "<V2")]))
+    named.__cuda_array_interface__["descr"].clear()
+    assert named.__cuda_array_interface__["descr"] == [("bfloat16", "<V2")]
+    assert libcai.asarray(named).dtype == named.dtype
 
 
 @pytest.mark.parametrize("row", TAKEN, ids=[row["id"] for row in TAKEN])

@@ -168,7 +168,7 @@ cdef dict plain_dict(Array self):
     if self.exported is not None:
         return PyDict_Copy(self.exported)
     answer = fresh_dict(self, self.array)
-    if (self.array.mask == NULL and self.array.descr == NULL
+    if (self.array.mask == NULL and answer.get("descr") is None  # whose list would be shared
             and self.array.stream_kind != CAI_STREAM_UNSTATED):  # for which a provider is asked
         self.exported = answer
         return PyDict_Copy(answer)

@@ -317,12 +317,12 @@ pub struct cai_owner {
     /// Adds a reference. Any thread, no GIL, no context; must not fail.
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Releases a reference; the last release ends the block, and may run the producer's code. Any
-    /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-    /// kept, the end of the block is deferred. It may record an event on the array's stream, but does
-    /// not ask the driver whether the uses are complete; [`cai_owner_pending()`], [`cai_drain()`] and other
-    /// calls ask. If no use is kept, the producer's code runs at once, on the calling thread, in a
-    /// capture too: code that frees memory by calls that a capture forbids must allow for that
-    /// (cuThreadExchangeStreamCaptureMode).
+    /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU (but for one
+    /// case, see [`cai_array_publish()`]): while uses are kept, the end of the block is deferred. It may
+    /// record an event on the array's stream, but does not ask the driver whether the uses are
+    /// complete; [`cai_owner_pending()`], [`cai_drain()`] and other calls ask. If no use is kept, the
+    /// producer's code runs at once, on the calling thread, in a capture too: code that frees memory
+    /// by calls that a capture forbids must allow for that (cuThreadExchangeStreamCaptureMode).
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: the work queued on `stream` so far reads the memory, or ([`CAI_ACCESS_WRITE`]) also
     /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. If the owner has an await_uses of
@@ -1575,9 +1575,10 @@ functions! {
     pub fn cai_interface_write_storage(array: *const cai_array) -> u64;
     /// Writes an array as the values of a dict: the reverse of [`cai_interface_read()`]. Strides are NONE
     /// if and only if the array is C-contiguous. For an UNSTATED stream the dict names the stream that a
-    /// provider returns, or 1. A mask is written as mask_interface, and a trivial descr is left out. A
-    /// mask may be written by itself. A dict cannot name pending work of CPU streams (cai/device.h) on
-    /// the memory: the host waits for that work.
+    /// provider returns, or 1. A mask is written as mask_interface. A trivial descr is left out; one
+    /// with the type's name is written for a type that a typestr cannot express (`CAI_EXT_*`). A mask may
+    /// be written by itself. A dict cannot name pending work of CPU streams (cai/device.h) on the
+    /// memory: the host waits for that work.
     ///
     /// The dict's stream comes after the uses that the owner has kept: where it does not already, it is
     /// made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader. From then on,
@@ -1944,8 +1945,9 @@ functions! {
     ///
     /// The view has an owner of its own, which holds a reference to the array's owner. When the view's
     /// last reference is released, its stream is forgotten. If a dict or a tensor has named that stream
-    /// to a consumer, an event is recorded there first, and kept as a write. If `target` is being
-    /// captured by then, no event can be recorded, and the stream must live as long as the array.
+    /// to a consumer, an event is recorded there first, and kept as a write. If the driver fails to
+    /// record it, or there is no memory, the host waits for the stream. If `target` is being captured by
+    /// then, no event can be recorded, and the stream must live as long as the array.
     ///
     /// The array's owner keeps the pending work on `streams` as a write, with the event that `target`
     /// waits for: consumers of the array itself, or of another view of it, wait for that event, and not
@@ -2401,11 +2403,11 @@ functions! {
     ///
     /// The call orders the consumer's stream like the stream of a view by [`cai_array_publish()`]: the
     /// stream waits for pending work on the array and for kept uses, and later uses of the array wait
-    /// for the stream until the deleter is called. The deleter does not wait; it keeps the work queued
-    /// on the stream by then as a write. The driver is not called if the array comes with the same
-    /// stream. If the owner keeps no uses, or the consumer has worked on another stream, the work must
-    /// be complete before the deleter is called, or be ordered before the owner's release reuses the
-    /// memory.
+    /// for the stream until the deleter is called. The deleter does not wait, but where the release of
+    /// such a view does; it keeps the work queued on the stream by then as a write. The driver is not
+    /// called if the array comes with the same stream. If the owner keeps no uses, or the consumer has
+    /// worked on another stream, the work must be complete before the deleter is called, or be ordered
+    /// before the owner's release reuses the memory.
     ///
     /// The tensor is ordered after earlier work only: after another use of the array, export a new
     /// tensor. Captures: if `stream` is in a capture, the tensor, and everything made of it, is valid
