@@ -37,7 +37,7 @@ ORDERING = re.compile(
     r"|order::end_after_uses|driver::add_dependencies|uses(?:->|\.)keep_marked|uses->settle|uses(?:->|\.)prune|uses\.find_lost_in|uses\.untell|prune|back\.hand"
     r"|Event::record"
     r"|(?:order::)?(?:after_all|keep_marked|keep_pending|order_for_dict|await_keepers|await_marked|event_after|event_after_all|is_complete|is_idle|is_pending|keep|look"
-    r"|await_lost|drain|end_all|find_lost_in|follow_captured|follow_nodes|wait_for_context|join_back|keep_abandoned|order|order_back|order_for|publish|record_own_behind_legacy|record_published|require_complete|settle|settle_all|settle_some|settle_complete|await_some|synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
+    r"|await_lost|drain|end_all|find_lost_in|follow_captured|follow_nodes|wait_for_context|join_back|keep_abandoned|order|order_back|order_for|publish|record_own_behind_legacy|record_published|require_complete|settle|settle_all|settle_some|settle_complete|await_some|(?:try_)?synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
     r"|wait_on_host))\("
 )
 # Those that lead to one for some callers only, or run a callback: no place, but on the stacks.

@@ -82,6 +82,22 @@ SCENARIO(view_goes_after_dict) {
   writes(x->data, c);
 }
 
+// If no event can be recorded there, the host waits: the stream may be destroyed then.
+SCENARIO(view_goes_without_an_event) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  cai_array *const view = publish(x, {}, stream());
+  writes(x->data, stream_in_dict(view));
+  answered(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  cai_array_release(view);
+  answered(gpu().simcuda_fail("cuEventRecord", 0, 0));
+  implied(0);  // p, which the view's stream has waited for
+  implied(1);
+  begin({x}, c, use(CAI_ORDER_BEGIN));
+  writes(x->data, c);
+}
+
 // Or that of the only array, which had no stream, and had not been used yet.
 SCENARIO(publish_fresh_copy) {
   const Stream p = stream(), c = stream(), d = stream();
