@@ -309,7 +309,8 @@ inline bool is_read_as_no_field(const cai_array &a) {
 
 // 1 if a dict says all of its device and its type.
 inline bool sayable(const cai_array &a) {
-  return a.dtype.ext == CAI_EXT_NONE && !is_read_as_no_field(a) &&
+  const bool is_named_by_fields = a.dtype.ext != CAI_EXT_NONE && a.descr;
+  return !is_named_by_fields && !is_read_as_no_field(a) &&
          ((a.device_type == CAI_DEVICE_CPU && a.device_id == 0) ||
           (a.device_type == CAI_DEVICE_CUDA && a.device_id == -1));
 }
