@@ -159,8 +159,13 @@ void synchronize(driver::Session &session, Stream &stream) {
 }
 
 bool try_synchronize(driver::Session &session, Stream &stream) noexcept {
-  return !is_captured(session, stream) &&
-         guard(nullptr, [&] { synchronize(session, stream); }) == CAI_OK;
+  bool captured = true;
+  const cai_status status = guard(nullptr, [&] {
+    probe(session, stream);
+    captured = bool(stream.capture);
+    if (!captured) synchronize(session, stream);
+  });
+  return status == CAI_OK && !captured;
 }
 
 }  // namespace cai::order

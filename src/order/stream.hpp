@@ -110,7 +110,7 @@ template <class Body>
 
 void synchronize(driver::Session &session, Stream &stream);
 // The same, and returns whether it has: not if the stream is being captured, or if the driver
-// fails.
+// fails, as it may for a stream that went with its context.
 bool try_synchronize(driver::Session &session, Stream &stream) noexcept;
 
 // Runs `body`, which tells an owner of a stream. 1 and 2 mean those of the context there.

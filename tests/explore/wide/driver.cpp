@@ -23,8 +23,12 @@ Driver &cu() {
 }
 
 std::uint64_t host_waits() {
-  return cu().simcuda_calls("cuStreamSynchronize") + cu().simcuda_calls("cuEventSynchronize") +
+  return host_waits_for_streams() + cu().simcuda_calls("cuEventSynchronize") +
          cu().simcuda_calls("cuCtxSynchronize");
+}
+
+std::uint64_t host_waits_for_streams() {
+  return cu().simcuda_calls("cuStreamSynchronize");
 }
 
 }  // namespace wide

@@ -72,7 +72,8 @@ Driver &cu();
 inline constexpr int kRelaxed = 2;
 inline constexpr unsigned kNonBlocking = 1;
 
-// How often the host has waited for work.
+// How often the host has waited for work; and that, for the work on one stream.
 std::uint64_t host_waits();
+std::uint64_t host_waits_for_streams();
 
 }  // namespace wide

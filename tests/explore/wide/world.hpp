@@ -273,13 +273,15 @@ struct World {
   void calmly(const Call &call) {
     is_in_guest ? machine().in_guest(call) : call();
   }
-  // The host must not wait there, unless there is no memory to remember by what to wait for.
+  // The host must not wait there, unless there is no memory to remember by what to wait for; nor,
+  // but for a stream of which the driver has recorded no event, if the driver fails.
   template <class Call>
   void quietly(const Call &call) {
-    const std::uint64_t before = host_waits();
+    const std::uint64_t before = host_waits(), for_streams = host_waits_for_streams();
     waits_of_frees = 0;
     loudly(call);
     if (fault.is_of_memory()) return;
+    if (fault.has_struck()) waits_of_frees += host_waits_for_streams() - for_streams;
     if (host_waits() - before > waits_of_frees) fail("the host was blocked");
   }
   // Nor does an array end if the stream that the call works on is being captured.
