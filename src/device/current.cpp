@@ -45,7 +45,13 @@ class Currents {
     return std::any_of(all_.begin(), all_.end(), [&](const Current &each) {
       if (!each.stream.get() || is_cpu(each.device) || is_dead(*each.stream.get())) return false;
       order::Stream stream = gpu_stream(*each.stream.get()).stream();
-      return order::is_captured(session, stream);
+      cai_error error{};
+      if (guard(&error, [&] { order::probe(session, stream); }) == CAI_OK) {
+        return bool(stream.capture);
+      }
+      if (driver::says_gone(error.native)) return false;
+      if (error.status != CAI_ERR_CAPTURE) session.faults.note(error);
+      return true;  // as far as anybody knows
     });
   }
 
