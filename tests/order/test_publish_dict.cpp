@@ -61,6 +61,34 @@ TEST_F(PublishADict, OfAProducerThatReclaims) {
   EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
 }
 
+// The view is released while the driver records no event. The host waits for its stream, which may
+// be destroyed then; not for stream 1, since that is no wait for blocking streams: others wait
+// for it, as long as the array lives.
+TEST_F(PublishADict, WhoseViewGoesWithoutAnEvent) {
+  for (const bool is_legacy : {false, true}) {
+    Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+    const Handle blocking = stream(0);
+    Handle own = nullptr;
+    MUST(gpu().cuStreamCreate(&own, non_blocking));
+    cai_array *view = nullptr;
+    const std::uint64_t target = is_legacy ? 1 : value(own);
+    EXPECT_EQ(cai_array_publish(array, nullptr, 0, target, &view, nullptr), CAI_OK);
+    EXPECT_EQ(write(view), CAI_OK);
+    fill(array->data, 1, is_legacy ? value(blocking) : target);  // who reads it, without the owner
+    MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+    cai_array_release(view);
+    MUST(gpu().simcuda_fail("cuEventRecord", 0, 0));
+    MUST(gpu().cuStreamDestroy_v2(own));
+    const std::uint64_t next = value(stream());
+    EXPECT_EQ(races([&] {
+                EXPECT_EQ(begin_use({array}, next), CAI_OK);
+                fill(array->data, 2, next);
+                EXPECT_EQ(end_use({array}, next), CAI_OK);
+              }),
+              0U);
+  }
+}
+
 TEST_F(PublishADict, OfUsesThatTheOwnerWasTold) {
   const std::uint64_t user = value(stream());
   for (const std::uint32_t kind : {CAI_STREAM_STREAM, CAI_STREAM_UNSTATED}) {

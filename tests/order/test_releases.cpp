@@ -945,6 +945,22 @@ TEST_F(Releases, InAForkedChild) {
   EXPECT_EQ(cai_use_end(&use, nullptr), CAI_OK);
 }
 
+// The child has no part in what its parent's threads were ending; this end goes on there.
+TEST_F(Releases, InAnEndThatForks) {
+  const std::uint64_t on = value(stream());
+  pid_t child = -1;
+  std::fflush(nullptr);
+  Owned array(memory(), CAI_STREAM_NONE, 0, [&] { child = ::fork(); });
+  EXPECT_EQ(end_use({array}, on), CAI_OK);
+  array.release();
+  const cai_status drained = cai_drain(1, nullptr, nullptr);
+  if (child == 0) _exit(cai_drain(1, nullptr, nullptr) == CAI_OK ? 0 : 1);  // nothing is left
+  EXPECT_EQ(drained, CAI_OK);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 // The driver fails in all that a release asks of it: the memory goes when the host has waited in
 // the stream's context, and no sooner.
 TEST_F(Releases, OfWhichTheDriverSaysNothing) {
