@@ -99,6 +99,13 @@ void expect_right(cai_status status, const char *name, const cai_error &error) {
   if (!is_right(status)) blame(std::string(name) + ": " + error.message);
 }
 
+// If the driver fails, the host waits: other code uses the memory next.
+cai_status end_use(cai_use *use, cai_error *error) {
+  const cai_status status = cai_use_end(use, error);
+  if (status != CAI_OK) MUST(cai_use_finish(use, 1, nullptr));
+  return status;
+}
+
 // Releases an array of these bytes, in use on the stream, so that its end is put off.
 cai_status release_used(const cai_array &bytes, cai_stream *stream, void (*end)(void *), void *what,
                         cai_error *error) {
@@ -113,8 +120,7 @@ cai_status release_used(const cai_array &bytes, cai_stream *stream, void (*end)(
   if (status == CAI_OK) {
     const auto handle = reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(value));
     MUST(wide::cu().cuMemsetD8Async(bytes.data, 7, half, handle));
-    status = cai_use_end(&use, error);
-    if (status != CAI_OK) cai_use_abandon(&use);
+    status = end_use(&use, error);
   }
   if (status == CAI_OK) status = cai_array_release_on(array, value, error);
   if (status != CAI_OK) cai_array_release(array);
@@ -306,7 +312,7 @@ class Party {
     const cai_status status = cai_use_begin(&use, &array, 1, stream, nullptr, error);
     if (status != CAI_OK) return status;
     work_on(stream);
-    return cai_use_end(&use, error);
+    return end_use(&use, error);
   }
   // Work that nobody but libcai orders. A caller must not free what it uses.
   void work_on(std::uint64_t stream) {
