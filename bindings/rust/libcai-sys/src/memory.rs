@@ -2399,9 +2399,10 @@ functions! {
     /// A mask is copied, too: `to` must have a mask of the same type, not read-only, whose shape
     /// `from`'s mask broadcasts to; masks of bits must have the same shape, and fill whole bytes. If
     /// `from` has no mask, `to`'s mask is set to true. Elements and masks are one use: if it is refused,
-    /// neither has changed. If a mask must be copied or set by another GPU than the stream's, the
-    /// thread's current stream of that GPU does it, between what the stream has done and what it does
-    /// next; not in a capture.
+    /// neither has changed. If the driver fails, work may have been queued, whose use is abandoned, as
+    /// by [`cai_use_abandon()`]: call [`cai_drain()`] with `wait` before other code uses the arrays. If a mask
+    /// must be copied or set by another GPU than the stream's, the thread's current stream of that GPU
+    /// does it, between what the stream has done and what it does next; not in a capture.
     ///
     /// # Arguments
     ///
