@@ -633,8 +633,9 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * The view has an owner of its own, which holds a reference to the array's owner. When the view's
  * last reference is released, its stream is forgotten. If a dict or a tensor has named that stream
  * to a consumer, an event is recorded there first, and kept as a write. If the driver fails to
- * record it, or there is no memory, the host waits for the stream. If `target` is being captured by
- * then, no event can be recorded, and the stream must live as long as the array.
+ * record it, or there is no memory, the host waits for the stream, unless that is 1: then later
+ * uses wait for it. If `target` is being captured by then, no event can be recorded, and the stream
+ * must live as long as the array.
  *
  * The array's owner keeps the pending work on `streams` as a write, with the event that `target`
  * waits for: consumers of the array itself, or of another view of it, wait for that event, and not

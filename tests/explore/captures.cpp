@@ -210,9 +210,9 @@ class Worker {
       by_seed::driver_fails = false;
     }
     ask("drain with wait", [&](cai_error *error) { return cai_drain(1, nullptr, error); });
-    std::erase_if(released_, [](const auto &each) { return each->is_over.load(); });
-    if (!released_.empty()) blame("a drain has left an array whose use has an event");
     const auto is_over = [](const auto &each) { return each->is_over.load(); };
+    std::erase_if(released_, is_over);
+    if (!released_.empty()) blame("a drain has left an array whose use has an event");
     if (std::any_of(lost_.begin(), lost_.end(), is_over)) {
       blame("a drain has ended an array beside a capture, without a wait");
     }

@@ -103,7 +103,7 @@ class Build:
                 text = change.apply(text)
             changed = self.folder / file.name
             changed.write_text(text)
-            objects[file] = self.folder / "changed.o"
+            objects[file] = changed.with_suffix(".o")
             command = self.commands[file]
             compiler = [*command[: command.index("-MD")], "-w", "-o", str(objects[file])]
             subprocess.run([*compiler, "-c", str(changed)], cwd=self.build, check=True)
