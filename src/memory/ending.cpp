@@ -49,7 +49,7 @@ order::Stream stream_of(driver::Session &session, const FreeStream &it) {
 
 // Whether a reset has destroyed the stream and all its pending work.
 bool has_ended(const FreeStream &it) noexcept {
-  return it.stream.get() && device::is_dead(*it.stream.get());
+  return device::is_dead(*it.stream.get());
 }
 
 bool is_on_gpu(const FreeStream &it) noexcept {

@@ -110,14 +110,15 @@ Listed *find(std::vector<Listed> &there, const Uses &uses) noexcept {
 }
 
 // Adds to the lists: an import is found by other imports, and any array by the uses its flag names.
-void list(Uses &uses, const cai_owner *keeper, const Bytes &bytes, const Bytes &of_mask,
+void list(Uses &uses, const cai_owner &keeper, const Bytes &bytes, const Bytes &of_mask,
           bool is_import) {
   Lists &all = lists();
   std::vector<Listed> &there = is_import ? all.listed : all.others;
   const std::lock_guard lock(all.mutex);
   Listed *mine = find(there, uses);
   if (!mine) {
-    mine = &there.emplace_back(Listed{&uses, {}, is_import || leaves_to_another(keeper)});
+    const bool is_of_another = keeper.keeper;  // its memory is a foreign array's
+    mine = &there.emplace_back(Listed{&uses, {}, is_import || is_of_another});
     uses.listed = true;
     all.sum_up();
   }
@@ -125,7 +126,7 @@ void list(Uses &uses, const cai_owner *keeper, const Bytes &bytes, const Bytes &
   mine->add(of_mask);
 }
 
-void list(Uses &uses, const cai_owner *keeper, const cai_array &array, bool is_import) {
+void list(Uses &uses, const cai_owner &keeper, const cai_array &array, bool is_import) {
   const Bytes of_mask = array.mask ? gpu_bytes_of(mask_of(array)) : Bytes{};
   list(uses, keeper, gpu_bytes_of(array), of_mask, is_import);
 }
@@ -175,23 +176,23 @@ const cai_array *array_of(const cai_owner &owner) noexcept {
 }
 
 void list_import(Uses &uses, const cai_array &array) {
-  list(uses, keeper_of(array), array, true);
+  list(uses, *keeper_of(array), array, true);
 }
 
 void list_captured(Uses &uses, const cai_array &array) {
   const cai_owner *const keeper = keeper_of(array);
-  list(uses, keeper, array, is_import(keeper));
+  list(uses, *keeper, array, is_import(keeper));
 }
 
 void list_on_host(Uses &uses, const cai_array &array) {
   const cai_owner *const keeper = host_keeper_of(array.owner);
   const Bytes of_mask = array.mask ? host_bytes_of(mask_of(array)) : Bytes{};
-  list(uses, keeper, host_bytes_of(array), of_mask, is_import(keeper));
+  list(uses, *keeper, host_bytes_of(array), of_mask, is_import(keeper));
   set_flag(uses, &Listed::on_host);
 }
 
 void list_on_host(Uses &uses, const cai_owner &keeper, std::uint64_t data, std::uint64_t size) {
-  list(uses, &keeper, {data, data + size}, {}, is_import(&keeper));
+  list(uses, keeper, {data, data + size}, {}, is_import(&keeper));
   set_flag(uses, &Listed::on_host);
 }
 
@@ -199,8 +200,8 @@ void list_owner(Uses &uses, const cai_owner &owner, bool in_capture) {
   constexpr Bytes all_addresses{0, UINT64_MAX};
   const cai_array *const array = array_of(owner);
   const bool imported = is_import(&owner);
-  if (array && (imported || in_capture)) return list(uses, &owner, *array, imported);
-  if (imported) list(uses, &owner, all_addresses, {}, imported);
+  if (array && (imported || in_capture)) return list(uses, owner, *array, imported);
+  if (imported) list(uses, owner, all_addresses, {}, imported);
 }
 
 void note_captured(const Uses &uses) noexcept {

@@ -130,11 +130,6 @@ inline cai_array mask_of(const cai_array &array) noexcept {
   return mask;
 }
 
-// Whether the keeper leaves some uses to another one: its memory is a foreign array's.
-inline bool leaves_to_another(const cai_owner *keeper) noexcept {
-  return keeper && keeper->keeper;
-}
-
 // The owner that keeps the host's work on an array. Memory of a foreign array leaves that to the
 // keeper of the array's uses.
 inline cai_owner *host_keeper_of(cai_owner *owner) noexcept {

@@ -539,7 +539,7 @@ bool none_is_stale(const cai_array &array) noexcept {
 }
 
 const cai_array *lend(const cai_array &array, std::uint64_t stream) {
-  const bool pending = !nothing_before(array, stream) || was_asked_for(array, stream);
+  const bool pending = !nothing_before(array, stream);
   if (!pending && trace::on()) tell_nothing_before(array, stream);
   if (!states_none(array) && !is_news(array, stream)) {
     if (pending) order_for(array, nullptr, 0, stream, nullptr, Way::told);

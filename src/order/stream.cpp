@@ -76,7 +76,7 @@ Stream stream_here(driver::Session &session, std::uint64_t value, int32_t index)
 void fail_stream(const Failure &failure, const Stream &stream) {
   constexpr const char *name = ": stream 0x";
   cai_error error = failure.error();
-  if (error.index < 0) error.index = stream.index;
+  error.index = stream.index;
   if (error.status != CAI_ERR_CUDA || std::strstr(error.message, name)) throw Failure(error);
   throw Failure(error.status, {error.entry, error.index, error.native}, "%s%s%" PRIx64,
                 error.message, name, stream.value);

@@ -116,7 +116,7 @@ bool try_synchronize(driver::Session &session, Stream &stream) noexcept;
 // Runs `body`, which tells an owner of a stream. 1 and 2 mean those of the context there.
 template <class Body>
 void call_out(std::uint64_t stream, driver::CUcontext context, Body &&body) {
-  if (stream == 0 || stream > driver::stream_per_thread || !context) return body();
+  if (stream > driver::stream_per_thread || !context) return body();
   driver::Session session;
   if (session.current() == context) return body();
   session.in(context, body);

@@ -231,6 +231,38 @@ TEST_F(Masks, OfImportsComeAfterTheStreamThatTheyHaveSaid) {
   }
 }
 
+// Two imports of the same elements, each with a mask of its own, end within a capture: who has one
+// of the masks from its exporter comes after the use of that one.
+TEST_F(Masks, OfImportsThatEndInACaptureAreUsedAfterIt) {
+  const std::uint64_t said = value(stream()), own = value(stream());
+  const Address data = memory(), masks[] = {memory(), memory()};
+  EXPECT_EQ(races([&] {
+              begin_capture(own, relaxed);
+              std::vector<std::uint64_t> users, readers;
+              for (std::size_t i = 0; i < 2; ++i) {
+                users.push_back(value(stream()));
+                readers.push_back(value(stream()));
+                fork(own, users[i]);
+                fork(own, readers[i]);
+              }
+              for (std::size_t i = 0; i < 2; ++i) {
+                Pair pair(data, said, masks[i], said);
+                Import whole(pair.elements);
+                use(whole, users[i], masks[i]);
+                whole.release();
+                EXPECT_TRUE(whole.ended());
+              }
+              for (std::size_t i = 0; i < 2; ++i) {
+                const Import alone(Array(masks[i], CAI_STREAM_NONE));
+                use(alone, readers[i], masks[i]);
+                fork(readers[i], own);
+                fork(users[i], own);
+              }
+              launch(own);
+            }),
+            0U);
+}
+
 // Stream 1 orders the mask's own blocking stream no better than the array's.
 TEST_F(Masks, ArePublishedOnStream1) {
   const std::uint64_t of_mask = value(stream(blocking)), user = value(stream(blocking));

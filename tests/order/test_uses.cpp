@@ -472,6 +472,27 @@ TEST_F(Uses, OfAnOldProducer) {
   MUST(gpu().cuEventDestroy_v2(event));
 }
 
+// Consumers of a view are ordered through the stream of the array, too.
+TEST_F(Uses, OfAViewOfAnOldProducersArray) {
+  const Producer producer(0, 24);
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  array.array.owner = producer.owner();
+  cai_array *view = nullptr;
+  MUST(cai_array_slice(&array.array, nullptr, 0, &view, nullptr));
+  EXPECT_EQ(races([&] {
+              const cai_array *const both[] = {view, &array.array};
+              for (const cai_array *each : both) {
+                const std::uint64_t consumer = value(stream());
+                EXPECT_EQ(begin_use({each}, consumer), CAI_OK);
+                fill(array.array.data, 1, consumer);
+                EXPECT_EQ(end_use({each}, consumer), CAI_OK);
+              }
+            }),
+            0U);
+  cai_array_release(view);
+  EXPECT_EQ(producer.holders(), 1);
+}
+
 // An owner that says its thread, and keeps nothing: there is no end, and so no beginning.
 TEST_F(Uses, OfAnotherThreadsStreamThatNobodyKeeps) {
   const Producer producer;
