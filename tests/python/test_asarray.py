@@ -4,10 +4,12 @@
 import array as arrays
 import builtins
 import ctypes
+import string
 import struct
 import sys
 from collections import OrderedDict, UserDict, namedtuple
 from collections.abc import Mapping
+from itertools import product
 from types import MappingProxyType
 
 import numpy as np
@@ -272,6 +274,27 @@ def test_sizes_that_struct_does_not_know(given, itemsize, typestr):
     for other in (itemsize - 1, itemsize + 1, 2 * itemsize):
         with pytest.raises(libcai.InterfaceError, match=r"^typestr: the buffer's format"):
             libcai.asarray(view(text, other))
+
+
+def test_a_format_means_what_numpy_reads():
+    letters = [*string.punctuation, *string.ascii_letters, "Zf", "Zd", "Zg", "ZF", "Ze"]
+    unread = {"n": "i", "N": "u", "g": "f", "Zg": "c"}  # by NumPy, in some orders or all
+    taken = 0
+    for order, count, letter in product("@=<>!^|", ("", "1", "2", "3"), letters):
+        given = f"{order}{count}{letter}".encode()
+        for itemsize in (1, 2, 3, 4, 8, 12, 16, 32):
+            items = view(given, itemsize)
+            try:
+                typestr = libcai.asarray(items).typestr
+            except libcai.InterfaceError:
+                continue
+            taken += 1
+            if letter in unread:
+                assert typestr[1:] == f"{unread[letter]}{itemsize}"
+                continue
+            read = np.asarray(items)
+            assert (read.dtype.str, read.shape) == (typestr, (3,)), given
+    assert taken > 2 * 6 * 20
 
 
 def test_counts_that_are_too_large():

@@ -382,7 +382,7 @@ static int cai_py_buffer_dtype(const Py_buffer *buffer, cai_dtype *out) {
   out->ext = out->time_unit = 0;
   out->time_step = 0;
   out->itemsize = (uint32_t)buffer->itemsize;
-  if (order && strchr("@=<>!^|", order)) ++format;
+  if (order && strchr("@=<>!^", order)) ++format;
   for (; *format >= '0' && *format <= '9'; ++format) {
     counted = 1;
     if (count <= buffer->itemsize) count = 10 * count + (*format - '0'); /* more is too much */
@@ -428,7 +428,8 @@ static int cai_py_buffer_dtype(const Py_buffer *buffer, cai_dtype *out) {
     default:
       return 0;
   }
-  if (format[1] || (counted && out->kind != 'S' && out->kind != 'U')) return 0;
+  /* Counted items are strings. Of others there are as many in each item of the array. */
+  if (format[1] || (counted && count != 1 && *format != 's' && *format != 'w')) return 0;
   size = cai_py_letter_size(*format, order && strchr("=<>!", order));
   if (out->kind == 'c') size *= 2;
   if (size == 0 || (counted ? count : 1) * size != buffer->itemsize) return 0;
