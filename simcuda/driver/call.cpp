@@ -16,6 +16,7 @@
 
 #include "array.h"
 #include "check_report.h"
+#include "python_frames.h"
 #include "race_report.h"
 #include "simcuda.h"
 #include "table.h"
@@ -176,7 +177,10 @@ CUresult admit(Entry &entry, bool needs_driver) {
   if (process_is_ending()) return CUDA_ERROR_DEINITIALIZED;
   // Without a lock, which a thread that does not exist here any more may hold.
   if (process_was_forked()) return needs_driver ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
-  if (!entry.loads) tally().calls.fetch_add(1, std::memory_order_relaxed);
+  if (!entry.loads) {
+    tally().calls.fetch_add(1, std::memory_order_relaxed);
+    if (Settings::get().gil && holds_gil()) tell_gil(entry);
+  }
   bool lose = false;
   {
     std::lock_guard guard(entries_mutex());
@@ -208,6 +212,13 @@ void call_client(ThreadState &thread) {
 void find_site(const Entry &entry) {
   const bool is_wanted = trace::on || (Settings::get().call_sites && entry.is_reported);
   keep_site(is_wanted && !process_was_forked());
+}
+
+void tell_gil(const Entry &entry) {
+  keep_site(Settings::get().call_sites);
+  tell_of_call(base_name(entry),
+               "is called with Python's GIL held: what it waits for may need the GIL",
+               thread_state().site);
 }
 
 void tell_stale(const Entry &entry) {

@@ -32,8 +32,9 @@ Entry &entry_of_symbol(const char *symbol);
 const char *base_name(const Entry &entry);
 // Stores the thread's call site, if reports or a trace need it. No lock may be held.
 void find_site(const Entry &entry);
-// Reports that the call was given a destroyed object. No lock may be held.
+// Report that the call was given a destroyed object, or the GIL is held. No lock may be held.
 void tell_stale(const Entry &entry);
+void tell_gil(const Entry &entry);
 // Counts the call. If this does not return SUCCESS, that is the call's result, and its work is not
 // done.
 CUresult admit(Entry &entry, bool needs_driver);

@@ -41,6 +41,7 @@ struct Settings {
   bool strict;
   bool call_sites;
   bool stale_handles;  // whether their use is a finding
+  bool gil;            // whether a call with Python's lock is one
   int driver_version;
   int devices;               // of the machine
   std::vector<int> visible;  // the ones that the process sees

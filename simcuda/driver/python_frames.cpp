@@ -227,4 +227,12 @@ std::vector<Frame> python_frames() {
   return frames;
 }
 
+bool holds_gil() {
+  const Python *python = Python::found();
+  if (!python || !python->has_lock || !python->is_initialised() || python->is_finalising())
+    return false;
+  const Python::State *state = python->state_of_thread();
+  return state && python->current_state() == state;
+}
+
 }  // namespace simcuda

@@ -11,4 +11,7 @@ namespace simcuda {
 // may.
 std::vector<Frame> python_frames();
 
+// Whether the calling thread holds Python's lock, the GIL.
+bool holds_gil();
+
 }  // namespace simcuda

@@ -142,6 +142,7 @@ Settings read_settings() {
   const bool tells = s.races == RaceMode::log || s.races == RaceMode::abort;
   s.call_sites = number("SIMCUDA_CALL_SITES", 1, 0, 1) != 0 && tells;
   s.stale_handles = number("SIMCUDA_STALE_HANDLES", 1, 0, 1) != 0;
+  s.gil = number("SIMCUDA_GIL", 0, 0, 1) != 0;
   s.checks = checks("SIMCUDA_CHECK");
   s.kernel_threads =
       static_cast<unsigned>(number("SIMCUDA_KERNEL_THREADS", default_kernel_threads(), 1, 256));

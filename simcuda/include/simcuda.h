@@ -21,7 +21,8 @@ uint64_t simcuda_races(void);
 /* Returns the number of findings so far in this process. A finding is a fault in a PTX kernel; by
  * the checks of SIMCUDA_CHECK, a race between threads of a kernel, a read of bytes that were never
  * written, or a barrier that some threads do not reach; and a call with a destroyed stream or
- * event, or with another object in its place, unless SIMCUDA_STALE_HANDLES is 0. */
+ * event, or with another object in its place, unless SIMCUDA_STALE_HANDLES is 0; and, if
+ * SIMCUDA_GIL is 1, a call while the thread holds Python's GIL. */
 uint64_t simcuda_findings(void);
 /* Reports that the host reads memory now, or writes it if `write` is not 0. simcuda compares this
  * with the work on streams, like any other use. In a host function, the access has the function's

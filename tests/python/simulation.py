@@ -33,6 +33,7 @@ import libcai
 
 cuda = CDLL("libcuda.so.1")
 cuda.simcuda_calls.restype = cuda.simcuda_races.restype = c_uint64
+cuda.simcuda_findings.restype = c_uint64
 
 def call(name, *arguments):
     status = getattr(cuda, name)(*arguments)
@@ -86,9 +87,11 @@ def refused(kind, text, function, *arguments, **more):
         raise AssertionError(text)
 """
 
-# Whatever the schedule made of the values, the detector knows what was not ordered.
+# Whatever the schedule made of the values, the detector knows what was not ordered. No call of the
+# driver was made while the GIL was held, or with a stream that is destroyed.
 POSTLUDE = """
 call("cuCtxSynchronize")
+assert cuda.simcuda_findings() == 0, cuda.simcuda_findings()
 assert (cuda.simcuda_races() > 0) is {races}, cuda.simcuda_races()
 """
 
@@ -146,6 +149,7 @@ def run(code, schedule="lazy", *, races=False, judged=True, **settings):
         "SIMCUDA": "1",
         "SIMCUDA_QUIET_MS": "0",
         "SIMCUDA_TWO_ADDRESSES": "1",
+        "SIMCUDA_GIL": "1",
         "SIMCUDA_BANNER": "0",
         "SIMCUDA_SCHEDULE": schedule,
         **settings,

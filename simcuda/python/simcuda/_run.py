@@ -32,7 +32,7 @@ it cannot be run, as in a shell; 2 for a wrong option, and where the program's w
 page or the trace cannot be written. Other settings are environment variables:
 SIMCUDA_CHECK, SIMCUDA_CALL_SITES, SIMCUDA_KERNEL_LIMIT, SIMCUDA_KERNEL_THREADS, SIMCUDA_QUIET_MS,
 SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES,
-SIMCUDA_STALE_HANDLES, SIMCUDA_BANNER."""
+SIMCUDA_STALE_HANDLES, SIMCUDA_GIL, SIMCUDA_BANNER."""
 
 NOT_STARTED = (126, 127)
 SECONDS = 2  # what takes longer says how far it is

@@ -229,6 +229,21 @@ sys.last = Last()
     assert [what for what, _ in places(done)] == [*["called", "stream made"] * 2, "allocated"]
 
 
+def test_calls_with_the_gil(run):
+    """A function of a PyDLL is called with the GIL; one of a CDLL is not."""
+    code = """
+with_gil = ctypes.PyDLL("libcuda.so.1")
+for library in cuda, with_gil, with_gil:
+    assert library.cuStreamQuery(one) == 0
+"""
+    assert run(code).returncode == 0
+    done = run(code, SIMCUDA_GIL="1")
+    assert done.returncode == 66, done.stderr
+    said = "simcuda: check: cuStreamQuery is called with Python's GIL held"
+    assert done.stderr.count(said) == 1
+    assert "simcuda: 2 findings" in done.stderr
+
+
 def test_daemons_while_python_ends(run):
     """Python ends a thread that asks for the GIL by then: simcuda's own one, too."""
     done = run(

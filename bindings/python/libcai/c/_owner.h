@@ -71,8 +71,15 @@ static void cai_py_enqueue(cai_py_block *block) {
   cai_py_schedule(&cai_py_blocks, cai_py_drain_pending);
 }
 
-/* With the GIL, which is let go where a view holds what Python does not own: its release may wait
- * for the driver, which may wait for the GIL. */
+/* Whether the release of what is in the block may wait for the driver, which may wait for the GIL:
+ * of a tensor on a device, and where a view holds what Python does not own. */
+static int cai_py_ends_on_device(const cai_py_block *block) {
+  if (!block->inner) return 0;
+  if (!block->held) return block->array.device_type != CAI_DEVICE_CPU;
+  return block->held->release != cai_py_release;
+}
+
+/* With the GIL, which is let go where the driver may be needed. */
 static void cai_py_block_finish(cai_py_block *block) {
   PyObject *exporter = block->exporter, *mask = block->mask_exporter, *streams = block->streams;
   if (cai_py_depth == CAI_PY_DEEP) {
@@ -83,7 +90,7 @@ static void cai_py_block_finish(cai_py_block *block) {
   ++cai_py_depth;
   if (block->pooled && !block->inner && cai_py_pool.count < CAI_PY_POOL) {
     cai_py_pool.block[cai_py_pool.count++] = block;
-  } else if (block->held && block->held->release != cai_py_release) {
+  } else if (cai_py_ends_on_device(block)) {
     Py_BEGIN_ALLOW_THREADS;
     cai_py_block_free(block);
     Py_END_ALLOW_THREADS;
@@ -210,10 +217,10 @@ static inline int cai_py_may_be_pending(const cai_owner *owner) {
 static void cai_py_end(cai_owner *self) {
   cai_py_block *block = (cai_py_block *)self;
   const cai_array *inner = block->inner;
-  if (!block->exporter && !block->mask_exporter && !block->streams) {
-    cai_py_block_free(block);
-  } else if (cai_py_has_gil()) {
+  if (cai_py_has_gil()) {
     cai_py_block_finish(block);
+  } else if (!block->exporter && !block->mask_exporter && !block->streams) {
+    cai_py_block_free(block);
   } else { /* what libcai made need not wait for the GIL */
     block->inner = NULL;
     block->held = NULL;
@@ -222,12 +229,22 @@ static void cai_py_end(cai_owner *self) {
   }
 }
 
+/* With the GIL, which is let go around the driver. */
+static void cai_py_end_pending(cai_owner *self) {
+  Py_BEGIN_ALLOW_THREADS;
+  cai_owner_end(self, cai_py_end);
+  Py_END_ALLOW_THREADS;
+  cai_py_drain(0);
+}
+
 static void cai_py_release(cai_owner *self) {
   if (__atomic_sub_fetch(&((cai_py_block *)self)->holders, 1, __ATOMIC_ACQ_REL) != 0) return;
-  if (cai_py_may_be_pending(self))
-    cai_owner_end(self, cai_py_end);
-  else
+  if (!cai_py_may_be_pending(self))
     cai_py_end(self);
+  else if (cai_py_has_gil())
+    cai_py_end_pending(self);
+  else
+    cai_owner_end(self, cai_py_end);
 }
 
 /* The same for a caller that knows it has the GIL; a foreign release may wait for the driver, which
@@ -243,10 +260,7 @@ static inline void cai_py_release_here(cai_owner *owner) {
              __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0) {
     return;
   } else if (cai_py_may_be_pending(owner)) {
-    Py_BEGIN_ALLOW_THREADS; /* around the driver */
-    cai_owner_end(owner, cai_py_end);
-    Py_END_ALLOW_THREADS;
-    cai_py_drain(0);
+    cai_py_end_pending(owner);
   } else {
     cai_py_block_finish(block);
   }
@@ -286,6 +300,12 @@ static inline int cai_py_is_import(const cai_owner *keeper) {
  * by whatever array of it. */
 static inline int cai_py_may_have_host_work(const cai_array *array) {
   return array->device_type != CAI_DEVICE_CUDA || cai_py_is_import(cai_py_keeper(array->owner));
+}
+
+/* Whether an array came with an event, or a default stream, of which libcai asks the driver. */
+static inline int cai_py_needs_driver(const cai_array *array) {
+  if (array->stream_kind == CAI_STREAM_STREAM) return array->stream <= 2;
+  return array->stream_kind == CAI_STREAM_EVENT;
 }
 
 /* Whether uses are kept of an array, or others find it by address, whose uses may be. */
