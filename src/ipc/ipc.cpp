@@ -307,9 +307,7 @@ HeldArray bytes_of(cai_memory &memory) {
 // at each launch, would need it for longer.
 memory::HeldMemory open_staged(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                                cai_device owner, const device::HeldStream &stream) {
-  if (stream.get() && !device::is_cpu(device)) {
-    transfer::require_not_capturing(*stream.get(), "each launch would copy what is closed then");
-  }
+  transfer::require_not_capturing(*stream.get(), "each launch would copy what is closed then");
   const memory::HeldMemory source = open_direct(handle, fd, owner, owner, {});
   cai_request request{};
   request.struct_size = sizeof request;

@@ -11,7 +11,7 @@ struct Readers : Visitors {};
 }  // namespace
 
 void Reading::enter() noexcept {
-  if (!visit_) visit_.emplace(immortal<Readers>());
+  visit_.emplace(immortal<Readers>());
 }
 
 void Reading::leave() noexcept {

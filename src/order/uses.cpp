@@ -171,7 +171,7 @@ void tell(cai_owner *owner, const Stream &stream) {
 }
 
 void adopt(cai_owner *owner, const Stream &stream) {
-  if (!stores_here(owner) || is_freed_as_said(owner)) return;
+  if (is_freed_as_said(owner)) return;
   if (!set_in_word(owner, stream, adopted_bit)) make_uses_of(owner).adopt(stream);
 }
 

@@ -394,6 +394,53 @@ TEST_F(FailingEnds, OfWhatIsUnpinnedAllTheSame) {
   EXPECT_GE(failed_before, 1);
 }
 
+// What was pinned before is still used, and the driver fails as it is asked about that.
+TEST_F(FailingEnds, BeforeMemoryIsPinnedAgain) {
+  for (std::uint64_t nth = 1; nth <= 4; ++nth) {
+    OnRequest host;
+    OwnMemory memory = host.pin();
+    OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
+    {
+      const Gate gate(cai_stream_value(stream));
+      EXPECT_EQ(end_use({array}, cai_stream_value(stream)), CAI_OK);
+      array.reset();
+      memory.reset();
+      MUST(gpu().simcuda_fail("cuEventQuery", nth, 999));
+      cai_memory *made = nullptr;
+      cai_error error{};
+      EXPECT_EQ(cai_memory_pin(gpu0, host.bytes.data(), size, CAI_KIND_PINNED, 0, nullptr, nullptr,
+                               &made, &error),
+                CAI_ERR_CUDA);
+      EXPECT_EQ(error.native, 712) << error.message;
+      EXPECT_EQ(made, nullptr);
+      MUST(gpu().simcuda_fail("cuEventQuery", 0, 0));
+    }
+    MUST(cai_drain(1, nullptr, nullptr));
+    EXPECT_EQ(host.released, 1);
+    memory = host.pin();
+    memory.reset();
+    EXPECT_EQ(host.released, 2);
+  }
+}
+
+// Another thread begins a capture of the memory's stream just before the driver is asked about it.
+TEST_F(FailingEnds, WhereACaptureBeginsMeanwhile) {
+  OwnMemory memory = pinned(stream);
+  begin_capture(stream);
+  memory.reset();
+  end_capture(stream);
+  EXPECT_EQ(pinning.frees, 0);
+  constexpr int event_of_a_capture = 1;
+  MUST(gpu().simcuda_fail("cuEventQuery", 1, event_of_a_capture));
+  MUST(gpu().simcuda_fail("cuEventSynchronize", 1, event_of_a_capture));
+  static_cast<void>(cai_pending_flush(gpu0, nullptr));
+  EXPECT_EQ(pinning.frees, 0);
+  MUST(gpu().simcuda_fail("cuEventQuery", 0, 0));
+  MUST(gpu().simcuda_fail("cuEventSynchronize", 0, 0));
+  flush(gpu0);
+  EXPECT_EQ(pinning.frees, 1);
+}
+
 // The manager cannot be called: the caller is told, and it is called once it can be.
 TEST_F(FailingEnds, WhereTheContextCannotBeEntered) {
   constexpr const char *push = "cuCtxPushCurrent";

@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 
+#include "failing.hpp"
 #include "kept.hpp"
 #include "memories.hpp"
 #include "owned.hpp"
@@ -28,6 +29,19 @@ class HostFunctions : public Memories {
     EXPECT_EQ(failures_, 0);
   }
 
+  static void release_in_function(std::function<void()> release) {
+    Function function{std::move(release)};
+    const OwnStream stream = make_stream(gpu0);
+    ASSERT_OK(cai_stream_enqueue(stream, Function::run, nullptr, &function, error));
+    ASSERT_OK(cai_stream_synchronize(stream, error));
+    // Under other schedules the function runs beside the calls of this thread.
+    if (!std::getenv("SIMCUDA_SCHEDULE")) {
+      EXPECT_EQ(function.calls, 0U);
+    }
+  }
+
+  int failures_ = 0;
+
  private:
   struct Function {
     std::function<void()> release;
@@ -42,22 +56,9 @@ class HostFunctions : public Memories {
     }
   };
 
-  static void release_in_function(std::function<void()> release) {
-    Function function{std::move(release)};
-    const OwnStream stream = make_stream(gpu0);
-    ASSERT_OK(cai_stream_enqueue(stream, Function::run, nullptr, &function, error));
-    ASSERT_OK(cai_stream_synchronize(stream, error));
-    // Under other schedules the function runs beside the calls of this thread.
-    if (!std::getenv("SIMCUDA_SCHEDULE")) {
-      EXPECT_EQ(function.calls, 0U);
-    }
-  }
-
   void SetUp() override { EXPECT_EQ(cai_on_failure(count, &failures_, nullptr), CAI_OK); }
   void TearDown() override { EXPECT_EQ(cai_on_failure(nullptr, nullptr, nullptr), CAI_OK); }
   static void count(void *failures, const cai_error *) { ++*static_cast<int *>(failures); }
-
-  int failures_ = 0;
 };
 
 template <class Handle>
@@ -94,6 +95,18 @@ TEST_F(HostFunctions, EndStreamsEventsAndManagersLater) {
     EXPECT_EQ(cai_manager_create("pool", nullptr, gpu0, nullptr, &manager, nullptr), CAI_OK);
     return releases(Handed<cai_manager, cai_manager_release>(manager));
   });
+}
+
+// Without memory to note it: it never ends, and the program is told.
+TEST_F(HostFunctions, SayWhatTheyCannotEndLater) {
+  std::list<Handed<cai_event, cai_event_release>> events;
+  while (events.size() < 1000) {
+    cai_event *made = nullptr;
+    ASSERT_OK(cai_event_create(gpu0, 0, &made, error));
+    events.emplace_back(made);
+  }
+  release_in_function([&] { with_failing_new(0, [&] { events.clear(); }); });
+  EXPECT_EQ(failures_, 1);
 }
 
 // Their owners may call the driver.

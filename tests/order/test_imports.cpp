@@ -302,6 +302,23 @@ TEST_F(Imports, EndAfterWhatAViewsDictHasTold) {
             0U);
 }
 
+// A view that comes back says the stream of its import, and the exporter frees the memory there.
+TEST_F(Imports, EndAtOnceAfterTheDictOfAViewThatComesBack) {
+  const Address data = memory();
+  const std::uint64_t own = value(stream()), target = value(stream());
+  EXPECT_EQ(races([&] {
+              Import array(data, own,
+                           [&] { MUST(gpu().cuMemsetD8Async(data, 0, 1, handle(own))); });
+              {
+                const Published away(array, target), back(away, own);
+                EXPECT_EQ(told_by(back), own);
+                fill(data, 1, own);
+              }
+              array.release();
+            }),
+            0U);
+}
+
 // Imports end within captures, of which each has uses that the next import comes after: they are
 // forgotten as their stream captures anew, and, where it never does, once there are many.
 TEST_F(Imports, ThatHaveEndedForgetTheCapturesThatAreOver) {

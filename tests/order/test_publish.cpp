@@ -3,6 +3,7 @@
 #include <optional>
 #include <thread>
 
+#include "cai/dlpack.h"
 #include "capturing.hpp"
 #include "failing.hpp"
 #include "owned.hpp"
@@ -656,6 +657,32 @@ TEST_F(Publish, OfAnOldProducer) {
     consume(&array.array, value(stream()));
   }
   EXPECT_EQ(old.holders(), 1);
+}
+
+// The context that gives 1 and 2 their meaning cannot be found.
+TEST_F(Publish, AsATensorOnADefaultStreamOfAFailingDriver) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  int failed = 0;
+  for (const std::uint64_t target : {1, 2}) {
+    for (const char *const call : {"cuCtxGetCurrent", "cuPointerGetAttributes"}) {
+      for (std::uint64_t nth = 1; nth <= 3; ++nth) {
+        DLManagedTensorVersioned *tensor = nullptr;
+        cai_error error{};
+        MUST(gpu().simcuda_fail(call, nth, 999));
+        const cai_status status = cai_dlpack_write(array, target, &tensor, &error);
+        MUST(gpu().simcuda_fail(call, 0, 0));
+        EXPECT_EQ(tensor == nullptr, status != CAI_OK);
+        if (tensor) {
+          tensor->deleter(tensor);
+        } else {
+          ++failed;
+          EXPECT_EQ(status, CAI_ERR_CUDA);
+          EXPECT_EQ(error.native, 999);
+        }
+      }
+    }
+  }
+  EXPECT_GE(failed, 2);
 }
 
 TEST_F(Publish, WithoutMemory) {

@@ -329,6 +329,20 @@ TEST_F(Releases, OfAUseOnWhatIsNoPointer) {
   }
 }
 
+// The same of a stream that a dict has said.
+TEST_F(Releases, AfterADictThatSaysWhatIsNoPointer) {
+  const std::uint64_t on = std::uint64_t{1} << 62;
+  Owned array(memory(), CAI_STREAM_STREAM, on);
+  std::uint64_t storage[64];
+  cai_interface said{};
+  said.struct_size = sizeof said;
+  MUST(cai_interface_write(array, 3, storage, sizeof storage, &said, nullptr));
+  EXPECT_EQ(static_cast<std::uint64_t>(said.stream.integer), on);
+  array.release();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(array.ended());
+}
+
 // The memory is freed in the order of a stream, and used on another: the one does not come after
 // the other.
 TEST_F(Releases, OfAUseOnAnotherStreamThanTheMemorysIsFreedOn) {
