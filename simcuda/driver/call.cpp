@@ -177,10 +177,8 @@ CUresult admit(Entry &entry, bool needs_driver) {
   if (process_is_ending()) return CUDA_ERROR_DEINITIALIZED;
   // Without a lock, which a thread that does not exist here any more may hold.
   if (process_was_forked()) return needs_driver ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
-  if (!entry.loads) {
-    tally().calls.fetch_add(1, std::memory_order_relaxed);
-    if (Settings::get().gil && holds_gil()) tell_gil(entry);
-  }
+  if (!entry.loads) tally().calls.fetch_add(1, std::memory_order_relaxed);
+  if (needs_driver && Settings::get().gil && holds_gil()) tell_gil(entry);
   bool lose = false;
   {
     std::lock_guard guard(entries_mutex());

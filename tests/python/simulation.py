@@ -165,6 +165,7 @@ def run(code, schedule="lazy", *, races=False, judged=True, **settings):
         env=environment(**settings),
     )
     assert done.returncode == 0, done.stderr
+    assert "GIL held" not in done.stderr, done.stderr
     return done.stdout
 
 

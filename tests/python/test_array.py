@@ -9,6 +9,7 @@ import operator
 import pickle
 import re
 import struct
+import sys
 import types
 import weakref
 
@@ -19,6 +20,7 @@ from helpers import ADDRESS, Cuda, Host, interface, producer
 
 import libcai
 import libcai.cffi
+from libcai.cffi import ffi, lib
 
 
 def test_attributes():
@@ -291,6 +293,31 @@ def test_from_ptr_adds_a_holder():
     assert again.shape == (2, 3)
     third = libcai.Array.from_ptr(ctypes.c_void_p(again.ptr), steal=False)
     assert third.data == ADDRESS
+
+
+def test_a_view_of_a_view_of_libcais_own_holds_what_it_views():
+    """The first view goes, and another one takes its block."""
+
+    def view_in_c(array):
+        out = ffi.new("cai_array **")
+        given = ffi.cast("cai_array *", array.ptr)
+        assert lib.cai_array_slice(given, ffi.NULL, 0, out, ffi.NULL) == lib.CAI_OK
+        return libcai.Array.from_ptr(int(ffi.cast("uintptr_t", out[0])))
+
+    given = np.arange(12.0).reshape(4, 3)
+    before = sys.getrefcount(given)
+    array, other = libcai.asarray(given), libcai.full((4, 3), 7.0)
+    first = view_in_c(array)
+    second = first[1:]
+    del first
+    others = [view_in_c(other) for _ in range(20)]
+    third = second[1:]
+    del array, second
+    assert third.item(0, 0) == 6.0
+    assert sys.getrefcount(given) == before + 1
+    del third
+    assert sys.getrefcount(given) == before
+    del others
 
 
 def test_from_ptr_refuses():

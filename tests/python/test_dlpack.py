@@ -629,6 +629,28 @@ refused(libcai.BufferError, "copy=False forbids", libcai.from_dlpack, made, devi
 """)
 
 
+def test_many_tensors_one_within_another(simulated):
+    simulated("""
+made = libcai.full((2, 3), 7, "<f4", device="gpu:0")
+for _ in range(30000):
+    made = libcai.from_dlpack(made)
+assert made.item(1, 2) == 7
+del made
+""")
+
+
+def test_a_tensor_in_its_capsule(simulated):
+    simulated("""
+for keep in True, False:
+    made = libcai.full(6, 7, "<f4", device="gpu:0")
+    capsules = [made.__dlpack__(), made.__dlpack__(max_version=(1, 0))]
+    capsules.append(made.__arrow_c_device_array__())
+    if not keep:
+        del made
+    del capsules
+""")
+
+
 def test_our_table_orders_the_current_stream(simulated):
     simulated("""
 theirs = new_stream()

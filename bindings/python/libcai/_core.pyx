@@ -114,8 +114,6 @@ cdef extern from "_owner.h":
     cai_owner *cai_py_keeper(cai_owner *)
     bint cai_py_is_freed(const cai_array *)
     bint cai_py_may_be_used(const cai_array *)
-    bint cai_py_may_have_host_work(const cai_array *)
-    bint cai_py_needs_driver(const cai_array *)
     bint cai_py_is_per_thread(const cai_array *)
     bint cai_py_is_elsewhere(const cai_array *)
     uint64_t cai_py_this_thread()

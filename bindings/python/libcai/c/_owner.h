@@ -44,10 +44,23 @@ static cai_py_block *cai_py_block_at(cai_py_going *link) {
   return (cai_py_block *)((char *)link - offsetof(cai_py_block, link));
 }
 
+static void cai_py_release(cai_owner *self);
+
+/* What a view holds that Python does not own; NULL if there is nothing. */
+static cai_owner *cai_py_foreign(const cai_py_block *block) {
+  return block->held && block->held->release != cai_py_release ? block->held : NULL;
+}
+
+static void cai_py_let_go_inner(const cai_array *inner, cai_owner *foreign) {
+  cai_array_release(inner);
+  if (foreign) foreign->release(foreign);
+}
+
 static void cai_py_block_free(cai_py_block *block) {
   const cai_array *inner = block->inner;
+  cai_owner *foreign = cai_py_foreign(block);
   free(block);
-  cai_array_release(inner);
+  cai_py_let_go_inner(inner, foreign);
 }
 
 /* Blocks of the usual size, for the next array. Touched with the GIL only. */
@@ -63,7 +76,6 @@ enum { CAI_PY_DEEP = 50 };
 static __thread int cai_py_depth;
 
 static int cai_py_drain_pending(void *unused);
-static void cai_py_release(cai_owner *self);
 
 /* On any thread; `queued` has been counted up. */
 static void cai_py_enqueue(cai_py_block *block) {
@@ -75,8 +87,8 @@ static void cai_py_enqueue(cai_py_block *block) {
  * of a tensor on a device, and where a view holds what Python does not own. */
 static int cai_py_ends_on_device(const cai_py_block *block) {
   if (!block->inner) return 0;
-  if (!block->held) return block->array.device_type != CAI_DEVICE_CPU;
-  return block->held->release != cai_py_release;
+  if (block->held) return cai_py_foreign(block) != NULL;
+  return block->array.device_type != CAI_DEVICE_CPU && !cai_py_is_closing(&cai_py_blocks);
 }
 
 /* With the GIL, which is let go where the driver may be needed. */
@@ -155,6 +167,18 @@ static inline int cai_py_drain(uint64_t stream) {
   return 1;
 }
 
+/* With the GIL: lets it go for the end of something on a device. cai_py_take_gil() follows. */
+static PyThreadState *cai_py_let_go_gil(int32_t device_type) {
+  const int on_device = device_type != CAI_DEVICE_CPU;
+  return on_device && !cai_py_is_closing(&cai_py_blocks) ? PyEval_SaveThread() : NULL;
+}
+
+static void cai_py_take_gil(PyThreadState *state) {
+  if (!state) return;
+  PyEval_RestoreThread(state);
+  cai_py_drain(0);
+}
+
 /* How many are queued. */
 static inline int64_t cai_py_queued(void) {
   return __atomic_load_n(&cai_py_counts.queued, __ATOMIC_RELAXED);
@@ -216,17 +240,26 @@ static inline int cai_py_may_be_pending(const cai_owner *owner) {
 /* What libcai calls once no use is pending, on any thread. */
 static void cai_py_end(cai_owner *self) {
   cai_py_block *block = (cai_py_block *)self;
-  const cai_array *inner = block->inner;
   if (cai_py_has_gil()) {
     cai_py_block_finish(block);
-  } else if (!block->exporter && !block->mask_exporter && !block->streams) {
+    return;
+  }
+  if (cai_py_depth == CAI_PY_DEEP) {
+    cai_py_push(block);
+    return;
+  }
+  ++cai_py_depth;
+  if (!block->exporter && !block->mask_exporter && !block->streams) {
     cai_py_block_free(block);
   } else { /* what libcai made need not wait for the GIL */
+    const cai_array *inner = block->inner;
+    cai_owner *foreign = cai_py_foreign(block);
     block->inner = NULL;
     block->held = NULL;
-    cai_array_release(inner);
+    cai_py_let_go_inner(inner, foreign);
     cai_py_push(block);
   }
+  --cai_py_depth;
 }
 
 /* With the GIL, which is let go around the driver. */
@@ -241,7 +274,7 @@ static void cai_py_release(cai_owner *self) {
   if (__atomic_sub_fetch(&((cai_py_block *)self)->holders, 1, __ATOMIC_ACQ_REL) != 0) return;
   if (!cai_py_may_be_pending(self))
     cai_py_end(self);
-  else if (cai_py_has_gil())
+  else if (cai_py_has_gil() && !cai_py_is_closing(&cai_py_blocks))
     cai_py_end_pending(self);
   else
     cai_owner_end(self, cai_py_end);
@@ -296,22 +329,12 @@ static inline int cai_py_is_import(const cai_owner *keeper) {
   return keeper && (keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED;
 }
 
-/* Whether streams of the CPU's may have work on an array, as libcai asks: on its memory, that is,
- * by whatever array of it. */
-static inline int cai_py_may_have_host_work(const cai_array *array) {
-  return array->device_type != CAI_DEVICE_CUDA || cai_py_is_import(cai_py_keeper(array->owner));
-}
-
-/* Whether an array came with an event, or a default stream, of which libcai asks the driver. */
-static inline int cai_py_needs_driver(const cai_array *array) {
-  if (array->stream_kind == CAI_STREAM_STREAM) return array->stream <= 2;
-  return array->stream_kind == CAI_STREAM_EVENT;
-}
-
-/* Whether uses are kept of an array, or others find it by address, whose uses may be. */
+/* Whether uses are kept of an array, or others find it by address, whose uses may be; or its owner
+ * keeps them by itself. */
 static inline int cai_py_may_be_used(const cai_array *array) {
   const cai_owner *const keeper = cai_py_keeper(array->owner);
   if (array->device_type == CAI_DEVICE_CPU || cai_py_was_used(keeper)) return 1;
+  if (keeper && keeper->await_uses && keeper->await_uses != cai_owner_await_uses) return 1;
   if (!keeper || array->stream_kind != CAI_STREAM_NONE) return 0;
   return cai_py_has_told(keeper) || (cai_py_is_import(keeper) && cai_py_none_is_stale(array));
 }
@@ -368,6 +391,7 @@ static inline void cai_py_block_view(cai_py_block *block, const cai_array *inner
   cai_owner *const keeper = cai_py_keeper(held);
   block->inner = inner;
   block->held = held;
+  if (cai_py_foreign(block)) held->retain(held); /* `inner` may hold what `held` holds */
   block->owner.keeper = keeper ? keeper : held;
   block->owner.uses = inner->owner->uses;
   block->owner.used_on = NULL;

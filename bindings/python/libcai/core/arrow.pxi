@@ -12,9 +12,13 @@ cdef extern from *:
       free(schema);
     } /* For both kinds: a device's column begins with the plain column. */ static void
     cai_py_end_column(PyObject *capsule) {
-      struct ArrowArray *const column =
-          (struct ArrowArray *)PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
+      const char *const name = PyCapsule_GetName(capsule);
+      struct ArrowArray *const column = (struct ArrowArray *)PyCapsule_GetPointer(capsule, name);
+      const int is_devices = strcmp(name, "arrow_device_array") == 0;
+      PyThreadState *const state = cai_py_let_go_gil(
+          is_devices ? ((struct ArrowDeviceArray *)column)->device_type : CAI_DEVICE_CPU);
       if (column->release) column->release(column);
+      cai_py_take_gil(state);
       free(column);
     }
     """

@@ -20,15 +20,21 @@ cdef extern from *:
     /* Ends a tensor that was not taken out of its capsule. */ static void
     cai_py_end_versioned(PyObject *capsule) {
       DLManagedTensorVersioned *tensor;
+      PyThreadState *state;
       if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
       tensor = (DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, "dltensor_versioned");
+      state = cai_py_let_go_gil((int32_t)tensor->dl_tensor.device.device_type);
       if (tensor->deleter) tensor->deleter(tensor);
+      cai_py_take_gil(state);
     }
     static void cai_py_end_legacy(PyObject *capsule) {
       DLManagedTensor *tensor;
+      PyThreadState *state;
       if (!PyCapsule_IsValid(capsule, "dltensor")) return;
       tensor = (DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor");
+      state = cai_py_let_go_gil((int32_t)tensor->dl_tensor.device.device_type);
       if (tensor->deleter) tensor->deleter(tensor);
+      cai_py_take_gil(state);
     }
     """
     void cai_py_end_versioned(PyObject *) noexcept

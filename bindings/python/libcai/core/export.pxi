@@ -38,12 +38,7 @@ cdef int write(const cai_array *array, Written *written,
         written.storage = <uint64_t *>malloc(size)
         if written.storage == NULL:
             raise MemoryError()
-    if (cai_py_may_be_used(array) or cai_py_may_have_host_work(array)
-            or cai_py_needs_driver(array)):
-        with nogil:  # it may wait for work on the host, which may need the GIL
-            status = cai_interface_write(array, version, written.storage, size,
-                                         &written.interface, &error)
-    else:
+    with nogil:  # it may wait for work on the host, which may need the GIL
         status = cai_interface_write(array, version, written.storage, size,
                                      &written.interface, &error)
     if status != CAI_OK:
