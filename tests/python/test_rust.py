@@ -7,18 +7,28 @@ import sys
 import sysconfig
 import threading
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
+import simulation
 from building import build_crate, build_example, build_rust_example
 from helpers import LONG, eventually, load, producer, python
-from simulation import run
 from test_bridges import WRONG, WRONG_SECONDS, changing, exporter, first_is_let_go_of, ones
 from test_exchange import on_host
 from test_lifetime import IN_ANOTHER
 
 import libcai
 from libcai import _library
+
+# The extensions' own calls of the driver come with the GIL: they wait for nothing.
+run = partial(simulation.run, SIMCUDA_GIL="0")
+
+
+@pytest.fixture
+def simulated(simulated):
+    return partial(simulated, SIMCUDA_GIL="0")
+
 
 pytestmark = pytest.mark.slow
 
