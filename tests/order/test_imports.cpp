@@ -315,6 +315,7 @@ TEST_F(Imports, EndAtOnceAfterTheDictOfAViewThatComesBack) {
                 fill(data, 1, own);
               }
               array.release();
+              EXPECT_TRUE(array.ended());
             }),
             0U);
 }

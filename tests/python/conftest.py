@@ -14,7 +14,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from building import built  # noqa: E402, F401
-from simulation import schedule, simulated  # noqa: E402, F401
+from simulation import schedule, simulated, simulated_with_gil  # noqa: E402, F401
 
 
 def pytest_collection_finish():

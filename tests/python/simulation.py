@@ -169,6 +169,12 @@ def run(code, schedule="lazy", *, races=False, judged=True, **settings):
     return done.stdout
 
 
+def run_with_gil(code, schedule="lazy", **more):
+    """The same, for code that calls the driver with the GIL on purpose: calls of extensions' own,
+    which wait for nothing."""
+    return run(code, schedule, SIMCUDA_GIL="0", **more)
+
+
 @pytest.fixture(params=SCHEDULES)
 def schedule(request):
     return request.param
@@ -177,3 +183,8 @@ def schedule(request):
 @pytest.fixture
 def simulated(schedule):
     return lambda code, **more: run(code, schedule, **more)
+
+
+@pytest.fixture
+def simulated_with_gil(schedule):
+    return lambda code, **more: run_with_gil(code, schedule, **more)

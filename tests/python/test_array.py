@@ -320,6 +320,42 @@ def test_a_view_of_a_view_of_libcais_own_holds_what_it_views():
     del others
 
 
+def test_a_dict_asks_an_owner_that_keeps_uses_by_itself(simulated):
+    """Each time: who uses the array tells that owner alone."""
+    simulated(
+        """
+from libcai.cffi import ffi, lib
+asked = []
+
+@ffi.callback("cai_status(cai_owner *, uint64_t, uint32_t, cai_error *)")
+def await_uses(owner, stream, access, error):
+    asked.append(stream)
+    return lib.CAI_OK
+
+@ffi.callback("cai_status(cai_owner *, uint64_t, uint32_t, cai_error *)")
+def used_on(owner, stream, access, error):
+    return lib.CAI_OK
+
+@ffi.callback("void(cai_owner *)")
+def stay(owner):
+    pass
+
+owner = ffi.new("cai_owner *")
+assert lib.cai_owner_init(owner, stay, stay, ffi.NULL) == lib.CAI_OK
+owner.used_on, owner.await_uses = used_on, await_uses
+own = new_stream()
+made = libcai.asarray(array(own))
+given = ffi.new("cai_array *", ffi.cast("cai_array *", made.ptr)[0])
+given.owner = owner
+theirs = libcai.Array.from_ptr(int(ffi.cast("uintptr_t", given)))
+for times in 1, 2, 3:
+    assert theirs.__cuda_array_interface__["stream"] == own.value
+    assert asked == [own.value] * times, asked
+del theirs
+"""
+    )
+
+
 def test_from_ptr_refuses():
     with pytest.raises(libcai.ViewError):
         libcai.Array.from_ptr(0)

@@ -9,14 +9,12 @@ import shutil
 import sys
 import sysconfig
 import weakref
-from functools import partial
 from pathlib import Path
 
 import nanobind
 import numpy as np
 import pybind11
 import pytest
-import simulation
 from building import (
     build_example,
     build_nanobind,
@@ -27,19 +25,11 @@ from building import (
     run_readme,
 )
 from helpers import ROOT, Cuda, Host, load, producer, python
+from simulation import run_with_gil
 from test_exchange import describing, with_table
 
 import libcai
 from libcai import _library
-
-# The extensions' own calls of the driver come with the GIL: they wait for nothing.
-run = partial(simulation.run, SIMCUDA_GIL="0")
-
-
-@pytest.fixture
-def simulated(simulated):
-    return partial(simulated, SIMCUDA_GIL="0")
-
 
 pytestmark = pytest.mark.slow
 
@@ -229,8 +219,8 @@ def test_examples_refuse_what_is_no_array(example):
     assert array.all()
 
 
-def test_examples_on_a_gpu(folders, simulated):
-    simulated(
+def test_examples_on_a_gpu(folders, simulated_with_gil):
+    simulated_with_gil(
         f"""
 from helpers import load
 from libcai import Array
@@ -253,7 +243,7 @@ wait(theirs, mine)
 
 def test_examples_race_with_what_says_that_it_needs_no_order(folders):
     """So it is the dict's stream that the test above rests on."""
-    run(
+    run_with_gil(
         f"""
 from helpers import load
 from libcai import Array
@@ -535,8 +525,8 @@ except ImportError as error:
     assert out.startswith("No module named 'libcai")
 
 
-def test_a_function_that_throws_has_ended_its_use(compiled, simulated):
-    simulated(
+def test_a_function_that_throws_has_ended_its_use(compiled, simulated_with_gil):
+    simulated_with_gil(
         f"""
 from helpers import load
 from libcai import Array
@@ -572,7 +562,7 @@ wait(theirs, mine)
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_use_that_does_not_end_well(compiled, library):
-    run(
+    run_with_gil(
         f"""
 from helpers import load
 from libcai import Array

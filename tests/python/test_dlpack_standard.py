@@ -3,7 +3,6 @@
 of stream, max_version, dl_device and copy, and what must be a BufferError."""
 
 import ctypes
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,13 +10,6 @@ from hypothesis import strategies as st
 from searching import given
 
 import libcai
-
-
-@pytest.fixture
-def simulated(simulated):
-    """The consumer here calls the driver, and deleters, with the GIL."""
-    return partial(simulated, SIMCUDA_GIL="0")
-
 
 pytestmark = pytest.mark.slow
 

@@ -7,26 +7,16 @@ import os
 import sys
 import time
 import weakref
-from functools import partial
 
 import ml_dtypes
 import numpy as np
 import pytest
-import simulation
 from building import build_example
 from helpers import Host, load, producer
+from simulation import run_with_gil
 from test_exchange import FROM_OBJECT, KEPT, DlpackApi, dlpack_capsule, on_host, pointer_of
 
 import libcai
-
-# The extensions' own calls of the driver come with the GIL: they wait for nothing.
-run = partial(simulation.run, SIMCUDA_GIL="0")
-
-
-@pytest.fixture
-def simulated(simulated):
-    return partial(simulated, SIMCUDA_GIL="0")
-
 
 pytestmark = pytest.mark.slow
 
@@ -200,8 +190,8 @@ def test_work_of_the_hosts_comes_first(clear_c):
     assert not np.asarray(array).any()
 
 
-def test_on_a_gpu(folders, simulated):
-    simulated(
+def test_on_a_gpu(folders, simulated_with_gil):
+    simulated_with_gil(
         """
 import clear_c, exporters
 theirs, mine = new_stream(), new_stream()
@@ -226,9 +216,9 @@ wait(theirs, mine)
     )
 
 
-def test_a_use_that_does_not_end_well(folders, simulated):
+def test_a_use_that_does_not_end_well(folders, simulated_with_gil):
     """The owner keeps it, and the exception is the one that is raised."""
-    simulated(
+    simulated_with_gil(
         """
 import clear_c
 cuda.simcuda_fail.argtypes = c_char_p, c_uint64, c_int32
@@ -252,7 +242,7 @@ assert list(out) == [7] * 64
 
 
 def test_an_extension_that_forgets_to_order_races(folders):
-    run(
+    run_with_gil(
         """
 import clear_c
 theirs, mine = new_stream(), new_stream()

@@ -7,28 +7,18 @@ import sys
 import sysconfig
 import threading
 import weakref
-from functools import partial
 
 import numpy as np
 import pytest
-import simulation
 from building import build_crate, build_example, build_rust_example
 from helpers import LONG, eventually, load, producer, python
+from simulation import run_with_gil
 from test_bridges import WRONG, WRONG_SECONDS, changing, exporter, first_is_let_go_of, ones
 from test_exchange import on_host
 from test_lifetime import IN_ANOTHER
 
 import libcai
 from libcai import _library
-
-# The extensions' own calls of the driver come with the GIL: they wait for nothing.
-run = partial(simulation.run, SIMCUDA_GIL="0")
-
-
-@pytest.fixture
-def simulated(simulated):
-    return partial(simulated, SIMCUDA_GIL="0")
-
 
 pytestmark = pytest.mark.slow
 
@@ -376,8 +366,8 @@ dict_only = array(theirs, memory, shape=(64,), typestr="<u4")
 """
 
 
-def test_order_both_ways(folder, simulated):
-    simulated(
+def test_order_both_ways(folder, simulated_with_gil):
+    simulated_with_gil(
         IN_ORDER.format(folder=str(folder))
         + """
 for given in (dict_only, libcai.asarray(dict_only)):
@@ -391,8 +381,8 @@ wait(theirs, mine)
 
 
 @pytest.mark.parametrize("panics", [False, True])
-def test_a_use_ends_when_its_work_fails(folder, simulated, panics):
-    simulated(
+def test_a_use_ends_when_its_work_fails(folder, simulated_with_gil, panics):
+    simulated_with_gil(
         IN_ORDER.format(folder=str(folder))
         + f"""
 fill(memory, 7, 64, theirs)
@@ -411,7 +401,7 @@ wait(theirs, mine)
 
 def test_without_order_the_race_is_found(folder):
     """So it is the use that the tests above rest on."""
-    run(
+    run_with_gil(
         IN_ORDER.format(folder=str(folder))
         + """
 fill(memory, 7, 64, theirs)
@@ -424,7 +414,7 @@ wait(theirs, mine)
 
 def test_a_use_that_cannot_begin(folder):
     """The driver's failure is libcai's exception, and the work is not done."""
-    run(
+    run_with_gil(
         IN_ORDER.format(folder=str(folder))
         + """
 done = []
@@ -440,7 +430,7 @@ wait(theirs, mine)
 
 def test_a_use_that_cannot_end(folder):
     """The host waits in its place, and the caller is told."""
-    run(
+    run_with_gil(
         IN_ORDER.format(folder=str(folder))
         + """
 lost = []
@@ -476,8 +466,8 @@ def test_the_example_copies(example, exporters):
         clear_rust.copy(array[:, ::2])
 
 
-def test_the_example_takes_numba_cudas_array_and_gives_one_back(example, simulated):
-    simulated(
+def test_the_example_takes_numba_cudas_array_and_gives_one_back(example, simulated_with_gil):
+    simulated_with_gil(
         f"""
 import numpy as np
 from helpers import load
