@@ -671,3 +671,65 @@ def test_masks_and_dicts_still_come_whole():
     assert taken.mask is not None
     again = libcai.asarray(taken, route="exchange")
     assert again.mask.typestr == "|b1"
+
+
+# What C made on a GPU, and what of it the answers of a table lie about.
+LYING = """
+import numpy as np
+from hostile_tables import CAPSULE, address_of
+from libcai.cffi import ffi, lib
+
+def on_device():
+    like = libcai.asarray(np.zeros(6, "f4"))
+    device = ffi.new("cai_device *", {"type": lib.CAI_DEVICE_CUDA, "id": 0})
+    out = ffi.new("cai_array **")
+    assert lib.cai_array_empty_like(
+        ffi.cast("cai_array *", like.ptr), device[0], ffi.NULL, out, ffi.NULL) == lib.CAI_OK
+    return out[0]
+
+lie = ffi.new("cai_array *")
+
+@ffi.callback("int32_t(void *, cai_array **)")
+def own(_, out):
+    array = on_device()
+    lie[0] = array[0]
+    lie.flags |= 1 << 30
+    out[0] = lie
+    return 0
+
+@ffi.callback("int(void *, DLManagedTensorVersioned **)")
+def from_object(_, out):
+    array = on_device()
+    assert lib.cai_dlpack_write(array, 2**64 - 1, out, ffi.NULL) == lib.CAI_OK
+    lib.cai_array_release(array)
+    out[0].dl_tensor.dtype.lanes = 3
+    return 0
+
+def taken_by(attribute, name, table):
+    kind = type("Lying", (), {attribute: CAPSULE(address_of(table), name, None)})
+    libcai.asarray(kind())
+
+api = ffi.new("cai_exchange_api *")
+api.struct_size, api.abi_major, api.own = ffi.sizeof("cai_exchange_api"), lib.CAI_ABI_MAJOR, own
+tensors = ffi.new("DLPackExchangeAPI *")
+tensors.header.version.major = 1
+tensors.managed_tensor_from_py_object_no_sync = from_object
+"""
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        """refused(libcai.VersionError, "flags", taken_by,
+                   "__cai_c_exchange_api__", b"cai_exchange_api", api)""",
+        """refused(libcai.Error, "lanes", taken_by,
+                   "__dlpack_c_exchange_api__", b"dlpack_exchange_api", tensors)""",
+    ],
+    ids=["own", "tensor"],
+)
+def test_what_is_refused_ends_without_the_gil(refusal):
+    """The memory is freed then, for which the driver may wait for a host function of Python's."""
+    run(f"""{LYING}
+{refusal}
+assert libcai.usage("gpu:0").count == 0
+""")

@@ -176,9 +176,18 @@ static int cai_py_describe(const cai_exchange_api *api, PyObject *object, cai_ar
   return cai_py_answer(object, "describe", api->describe(object, out, dims));
 }
 
-/* Whether an owner has a release function: an invalid table may return any owner. */
-static int cai_py_can_end(const cai_owner *owner) {
-  return owner && owner->struct_size >= offsetof(cai_owner, used_on) && owner->release;
+/* Ends what a table's function has returned, and the caller does not take. With the GIL, which is
+ * let go where the driver may be needed. An invalid table may return any owner. */
+static void cai_py_refuse_owner(cai_owner *owner) {
+  if (!owner || owner->struct_size < offsetof(cai_owner, used_on) || !owner->release) return;
+  cai_py_release_here(owner);
+}
+static void cai_py_end_tensor(DLManagedTensorVersioned *tensor) {
+  PyThreadState *state;
+  if (!tensor || !tensor->deleter) return;
+  state = cai_py_let_go_gil((int32_t)tensor->dl_tensor.device.device_type);
+  tensor->deleter(tensor);
+  cai_py_take_gil(state);
 }
 
 static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_array **out) {
@@ -189,8 +198,7 @@ static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_ar
   if (!PyErr_Occurred())
     PyErr_Format(PyExc_SystemError, "own() of %s's table returned no owned array",
                  cai_py_type_name(Py_TYPE(object)));
-  if (answer == 0 && *out && cai_py_can_end((*out)->owner))
-    (*out)->owner->release((*out)->owner); /* given, and refused */
+  if (answer == 0 && *out) cai_py_refuse_owner((*out)->owner);
   return -1;
 }
 
@@ -211,7 +219,7 @@ static int cai_py_take_tensor(const DLPackExchangeAPI *api, PyObject *object,
   if (!PyErr_Occurred())
     PyErr_Format(PyExc_SystemError, "%s's table returned no tensor",
                  cai_py_type_name(Py_TYPE(object)));
-  if (answer == 0 && *out && (*out)->deleter) (*out)->deleter(*out); /* given, and refused */
+  if (answer == 0) cai_py_end_tensor(*out);
   return -1;
 }
 
@@ -293,15 +301,15 @@ static PyObject *cai_py_allocate_like(const DLPackExchangeAPI *api, PyObject *li
   PyObject *made;
   int answer = api->managed_tensor_allocator(prototype, &tensor, NULL, cai_py_set_error);
   if (!cai_py_made(like, "managed_tensor_allocator", answer, tensor)) {
-    if (answer == 0 && tensor && tensor->deleter) tensor->deleter(tensor); /* given, and refused */
+    if (answer == 0) cai_py_end_tensor(tensor);
     return NULL;
   }
   answer = api->managed_tensor_to_py_object_no_sync(tensor, &object);
   made = cai_py_made(like, "managed_tensor_to_py_object_no_sync", answer, object);
   if (!made && answer == 0 && object)
     cai_py_drop_made(object); /* with the tensor, which is the object's */
-  else if (!made && tensor->deleter)
-    tensor->deleter(tensor);
+  else if (!made)
+    cai_py_end_tensor(tensor);
   return made;
 }
 

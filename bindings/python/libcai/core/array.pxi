@@ -43,7 +43,7 @@ cdef Array wrap(cai_array *array, cai_owner *owner):
     try:
         self = Array.__new__(Array)
     except BaseException:
-        owner.release(owner)
+        cai_py_release_here(owner)
         raise
     self.array = array
     self.owner = owner

@@ -19,13 +19,8 @@ cdef extern from *:
     """
     /* Ends a tensor that was not taken out of its capsule. */ static void
     cai_py_end_versioned(PyObject *capsule) {
-      DLManagedTensorVersioned *tensor;
-      PyThreadState *state;
-      if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
-      tensor = (DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, "dltensor_versioned");
-      state = cai_py_let_go_gil((int32_t)tensor->dl_tensor.device.device_type);
-      if (tensor->deleter) tensor->deleter(tensor);
-      cai_py_take_gil(state);
+      if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        cai_py_end_tensor(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
     }
     static void cai_py_end_legacy(PyObject *capsule) {
       DLManagedTensor *tensor;
@@ -393,8 +388,7 @@ cdef Array by_dlpack_table(obj, const cai_py_tables *tables):
         cai_py_order_of(tables.cai, <PyObject *>obj, &order)
     cai_py_take_tensor(tables.dlpack, <PyObject *>obj, &tensor)
     if cai_dlpack_own(tensor, NO_STREAM, &array, &error) != CAI_OK:
-        if tensor.deleter != NULL:
-            tensor.deleter(tensor)
+        cai_py_end_tensor(tensor)
         raise_error(&error, NULL)
     made = around(array, obj)
     if ordered:

@@ -18,7 +18,8 @@ cdef extern from "_exchange.h":
     bint cai_py_orders(const cai_exchange_api *)
     bint cai_py_wants_told(const cai_exchange_api *)
     int cai_py_describe(const cai_exchange_api *, PyObject *, cai_array *, int64_t *) except -1
-    bint cai_py_can_end(const cai_owner *)
+    void cai_py_refuse_owner(cai_owner *)
+    void cai_py_end_tensor(DLManagedTensorVersioned *)
     int cai_py_hand_out(const cai_exchange_api *, PyObject *, cai_array **) except -1
     int cai_py_order_of(const cai_exchange_api *, PyObject *, cai_exchange_order *) except -1
     cai_status cai_py_tell_used(cai_owner *, uint64_t, uint32_t, cai_error *) noexcept
@@ -123,7 +124,8 @@ cdef cai_py_block *block_around(cai_array *made, exporter) except NULL:
     cdef cai_py_block *block = cai_py_block_new(sizeof(cai_array) if made.mask != NULL else 0)
     cdef cai_array *mask
     if block == NULL:
-        cai_array_release(made)
+        with nogil:
+            cai_array_release(made)
         raise MemoryError()
     block.array = made[0]
     block.inner = made
@@ -141,8 +143,7 @@ cdef cai_array *hand_out(obj, const cai_exchange_api *api) except NULL:
     cdef cai_error error
     cai_py_hand_out(api, <PyObject *>obj, &array)
     if cai_array_validate(array, &error) != CAI_OK:
-        if cai_py_can_end(array.owner):
-            array.owner.release(array.owner)
+        cai_py_refuse_owner(array.owner)
         raise_error(&error, NULL)
     return array
 

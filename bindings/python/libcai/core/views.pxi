@@ -18,7 +18,8 @@ cdef Array wrapped_view(cai_array *made, cai_owner *held):
     cdef cai_py_block *block = cai_py_block_new(sizeof(cai_array) if made.mask != NULL else 0)
     cdef cai_array *mask
     if block == NULL:
-        cai_array_release(made)
+        with nogil:
+            cai_array_release(made)
         raise MemoryError()
     block.array = made[0]
     cai_py_block_view(block, made, held)
