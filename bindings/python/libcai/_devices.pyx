@@ -356,6 +356,8 @@ def on_failure(function):
 
 cdef object integer_of(given, str what):
     """The integer that an argument is; what its ``__index__`` raises passes unchanged."""
+    if type(given) is int:  # nearly all are
+        return given
     if not hasattr(type(given), "__index__"):
         raise TypeError(f"{what} is {shown(given)}, and an integer is required")
     return operator.index(given)
