@@ -51,6 +51,21 @@ fn a_write_to_what_is_read_only_is_refused() {
     drop(Use::begin(&two, [&z, &x], Options::default()).unwrap());
 }
 
+/// Crates such as anyhow take errors that can be sent, and borrow nothing.
+#[test]
+fn what_ends_a_use_fails_with_any_error() {
+    type Any = Box<dyn std::error::Error + Send + Sync>;
+    fn launch(x: &Array, on: &Stream) -> Result<(), Any> {
+        let guard = Use::begin(on, [x], Options::write())?;
+        guard.end()?;
+        Ok(())
+    }
+    let two = stream();
+    launch(&array_of(driver().fresh(), Pending::Nothing, ()), &two).unwrap();
+    let refused = launch(&readonly(driver().fresh()), &two).unwrap_err();
+    assert!(matches!(refused.downcast_ref(), Some(Error::Value(_))), "{refused}");
+}
+
 #[test]
 fn a_use_that_is_refused_holds_nothing() {
     static GONE: AtomicUsize = AtomicUsize::new(0);
