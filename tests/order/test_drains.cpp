@@ -195,7 +195,31 @@ TEST_F(Drains, AreNotKeptByReleasesOfAnotherThread) {
   EXPECT_EQ(left(1), 0);
 }
 
-// Nor does it wait with another drain, for what that was called for.
+// Two drains may wait for the same release.
+TEST_F(Drains, AwaitWhatAnotherDrainWaitsFor) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_NONE);
+  Gate gate(consumer);
+  EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+  array.release();
+  const std::uint64_t before = calls("cuEventSynchronize");
+  std::thread other([this] {
+    MUST(gpu().cuCtxSetCurrent(context0));
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  });
+  while (calls("cuEventSynchronize") == before) std::this_thread::yield();
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(array.ended());
+    gate.open();
+  });
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(array.ended());
+  opener.join();
+  other.join();
+}
+
+// Neither waits with the other, for what that was called for alone.
 TEST_F(Drains, AreNotKeptByWhatAnotherDrainWaitsFor) {
   const std::uint64_t streams[] = {value(stream()), value(stream())};
   Owned first(memory(), CAI_STREAM_NONE), second(memory(), CAI_STREAM_NONE);

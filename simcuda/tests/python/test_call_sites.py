@@ -244,6 +244,44 @@ for library in cuda, with_gil, with_gil:
     assert "simcuda: 2 findings" in done.stderr
 
 
+def test_calls_without_a_gil(run, tmp_path):
+    """A thread of C's has none, nor has who calls while Python ends, after that, or without it."""
+    done = run(
+        """
+libc, with_gil = ctypes.CDLL(None), ctypes.PyDLL("libcuda.so.1")
+address = lambda function: ctypes.cast(function, ctypes.c_void_p)
+count, thread = ctypes.c_int(), ctypes.c_size_t()
+start = ctypes.byref(thread), None, address(cuda.cuDeviceGetCount), ctypes.byref(count)
+assert libc.pthread_create(*start) == 0
+assert libc.pthread_join(thread, None) == 0
+assert count.value > 0
+
+class Last:
+    def __del__(self):
+        assert with_gil.cuCtxSynchronize() == 0
+
+sys.last = Last()
+assert libc.on_exit(address(cuda.cuCtxSynchronize), None) == 0
+""",
+        SIMCUDA_GIL="1",
+    )
+    assert done.returncode == 0, done.stderr
+    source = """
+#include <dlfcn.h>
+int main(void) {
+  void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  int count = 0;
+  return ((int (*)(unsigned))dlsym(cuda, "cuInit"))(0) != 0 ||
+         ((int (*)(int *))dlsym(cuda, "cuDeviceGetCount"))(&count) != 0 || count == 0;
+}
+"""
+    command = ["cc", "-x", "c", "-", "-o", tmp_path / "program", "-ldl"]
+    subprocess.run(command, input=source, text=True, check=True)
+    code = "import subprocess\nassert subprocess.run(['./program']).returncode == 0\n"
+    done = run(code, SIMCUDA_GIL="1")
+    assert done.returncode == 0, done.stderr
+
+
 def test_daemons_while_python_ends(run):
     """Python ends a thread that asks for the GIL by then: simcuda's own one, too."""
     done = run(
