@@ -229,8 +229,7 @@ std::vector<Frame> python_frames() {
 
 bool holds_gil() {
   const Python *python = Python::found();
-  if (!python || !python->has_lock || !python->is_initialised() || python->is_finalising())
-    return false;
+  if (!python || !python->has_lock || !python->is_initialised()) return false;
   const Python::State *state = python->state_of_thread();
   return state && python->current_state() == state;
 }
