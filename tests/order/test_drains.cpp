@@ -43,17 +43,22 @@ cai_array *used_on(Address data, std::uint64_t on) {
   return made;
 }
 
+// Opens a gate after a while, until when the array has not ended.
+std::thread opening_later(Gate &gate, Owned &array) {
+  return std::thread([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(array.ended());
+    gate.open();
+  });
+}
+
 TEST_F(Drains, AwaitReleases) {
   const std::uint64_t consumer = value(stream());
   Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   Gate gate(consumer);
   EXPECT_EQ(end_use({array}, consumer), CAI_OK);
   array.release();
-  std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_FALSE(array.ended());
-    gate.open();
-  });
+  std::thread opener = opening_later(gate, array);
   EXPECT_EQ(left(1), 0);
   EXPECT_TRUE(array.ended());
   opener.join();
@@ -208,11 +213,7 @@ TEST_F(Drains, AwaitWhatAnotherDrainWaitsFor) {
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   });
   while (calls("cuEventSynchronize") == before) std::this_thread::yield();
-  std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_FALSE(array.ended());
-    gate.open();
-  });
+  std::thread opener = opening_later(gate, array);
   EXPECT_EQ(left(1), 0);
   EXPECT_TRUE(array.ended());
   opener.join();

@@ -673,7 +673,7 @@ def test_masks_and_dicts_still_come_whole():
     assert again.mask.typestr == "|b1"
 
 
-# What C made on a GPU, and what of it the answers of a table lie about.
+# Tables whose functions return invalid arrays and tensors, of memory that C allocates on a GPU.
 LYING = """
 import numpy as np
 from hostile_tables import CAPSULE, address_of
@@ -728,7 +728,7 @@ tensors.managed_tensor_from_py_object_no_sync = from_object
     ids=["own", "tensor"],
 )
 def test_what_is_refused_ends_without_the_gil(refusal):
-    """The memory is freed then, for which the driver may wait for a host function of Python's."""
+    """Its memory is freed, and the driver may wait for a host function that needs the GIL."""
     run(f"""{LYING}
 {refusal}
 assert libcai.usage("gpu:0").count == 0

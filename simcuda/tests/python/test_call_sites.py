@@ -248,6 +248,8 @@ def test_calls_without_a_gil(run, tmp_path):
     """A thread of C's has none, nor has who calls while Python ends, after that, or without it."""
     done = run(
         """
+import os
+
 libc, with_gil = ctypes.CDLL(None), ctypes.PyDLL("libcuda.so.1")
 address = lambda function: ctypes.cast(function, ctypes.c_void_p)
 count, thread = ctypes.c_int(), ctypes.c_size_t()
@@ -257,8 +259,8 @@ assert libc.pthread_join(thread, None) == 0
 assert count.value > 0
 
 class Last:
-    def __del__(self):
-        assert with_gil.cuCtxSynchronize() == 0
+    def __del__(self, write=os.write, synchronise=with_gil.cuCtxSynchronize):
+        write(1, b"synchronised: %d" % synchronise())
 
 sys.last = Last()
 assert libc.on_exit(address(cuda.cuCtxSynchronize), None) == 0
@@ -266,6 +268,7 @@ assert libc.on_exit(address(cuda.cuCtxSynchronize), None) == 0
         SIMCUDA_GIL="1",
     )
     assert done.returncode == 0, done.stderr
+    assert done.stdout == "synchronised: 0", done.stderr
     source = """
 #include <dlfcn.h>
 int main(void) {

@@ -51,9 +51,9 @@ fn a_write_to_what_is_read_only_is_refused() {
     drop(Use::begin(&two, [&z, &x], Options::default()).unwrap());
 }
 
-/// Crates such as anyhow take errors that can be sent, and borrow nothing.
+/// As in crates such as anyhow, which take errors that can be sent, and borrow nothing.
 #[test]
-fn what_ends_a_use_fails_with_any_error() {
+fn errors_become_any_error_in_a_box() {
     type Any = Box<dyn std::error::Error + Send + Sync>;
     fn launch(x: &Array, on: &Stream) -> Result<(), Any> {
         let guard = Use::begin(on, [x], Options::write())?;
