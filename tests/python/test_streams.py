@@ -795,6 +795,10 @@ refused(libcai.InterfaceTypeError, "", Stream.wrap, "x")
 e = Event("gpu:1")
 assert e.value
 refused(libcai.CudaError, "", e.record, s)
+refused(libcai.CudaError, "", e.record, theirs.value)  # of gpu:0
+e.record(1)  # of its own device, whatever is current
+e.synchronize()
+e.wait(s)
 """
     )
 

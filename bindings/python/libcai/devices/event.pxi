@@ -21,6 +21,7 @@ cdef class Event:
     """
 
     cdef cai_event *event
+    cdef cai_device device
     cdef object __weakref__
 
     def __init__(self, device="gpu", timing=False):
@@ -40,6 +41,7 @@ cdef class Event:
                 cai_event_release(made)
             raise TypeError("a libcai.Event cannot be made twice")
         self.event = made
+        self.device = native
 
     def __dealloc__(self):
         cdef cai_event *event = self.event
@@ -57,7 +59,7 @@ cdef class Event:
     def record(self, stream):
         """Records the event behind the work queued so far on a stream of its device. Work that
         waits for an earlier record still waits for that."""
-        cdef Stream on = stream_of(stream, NULL)
+        cdef Stream on = stream_of(stream, &self.device)
         cdef cai_error error
         cdef cai_status status
         if on is None:
@@ -67,8 +69,9 @@ cdef class Event:
         succeed(status, &error)
 
     def wait(self, stream):
-        """Makes later work on a stream, of any device, wait for the last record of the event. Does
-        nothing if it was never recorded."""
+        """Makes later work on a stream wait for the last record of the event. Does nothing if it was
+        never recorded. A `Stream` may be of any device; another library's is one of the current
+        GPU."""
         cdef Stream on = stream_of(stream, NULL)
         cdef cai_error error
         cdef cai_status status
