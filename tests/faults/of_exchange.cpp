@@ -124,6 +124,22 @@ std::vector<Scenario> exchange_scenarios() {
          cai_array_release(out);
          trial.tell(c.released);
        }},
+      {"cai_arrow_write", "of pinned memory of another owner",
+       [](Trial &trial) {
+         const OwnMemory memory = allocate(gpu0, CAI_KIND_PINNED, 64);
+         const OwnArray known = array_of(memory, {64});
+         cai_array borrowed = *known.get();
+         borrowed.owner = nullptr;
+         const Owned array(borrowed);
+         auto schema = marked<ArrowSchema>();
+         auto column = marked<ArrowDeviceArray>();
+         trial.call(
+             [&](cai_error *error) { return cai_arrow_write(array, 1, &schema, &column, error); },
+             schema, column);
+         trial.tell(column.array.buffers[1] == handle(describe(memory).host), column.device_type);
+         schema.release(&schema);
+         column.array.release(&column.array);
+       }},
       {"cai_arrow_write", "",
        [](Trial &trial) {
          const Source source;

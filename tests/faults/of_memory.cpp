@@ -118,6 +118,18 @@ struct Arrays {
   OwnArray of_host = array_of(host, {64, 64}), of_second = array_of(second_host, {64, 64});
 };
 
+// The array of another owner, who knows less of it than libcai.
+cai_array without_owner(const cai_array *array) {
+  cai_array borrowed = *array;
+  borrowed.owner = nullptr;
+  return borrowed;
+}
+cai_array without_device(const cai_array *array) {
+  cai_array borrowed = without_owner(array);
+  borrowed.device_id = -1;
+  return borrowed;
+}
+
 // The pattern for arrays: two fields, and a mask of one row.
 struct Fielded {
   Fielded() {
@@ -350,6 +362,14 @@ std::vector<Scenario> memory_scenarios() {
        [](Trial &trial) {
          const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
          Manager manager = make("pool", gpu0, &params);
+         trial.call([&] { manager.end(); });
+       }},
+      {"cai_manager_release", "a pool in the place of one that is gone",
+       [](Trial &trial) {
+         const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
+         Manager before = make("pool", gpu0, &params);
+         Manager manager = make("pool", gpu0, &params);
+         before.end();
          trial.call([&] { manager.end(); });
        }},
       {"cai_manager_release", "statistics", [](Trial &trial) { end_wrapper(trial, "statistics"); }},
@@ -623,9 +643,7 @@ std::vector<Scenario> memory_scenarios() {
       {"cai_memory_of", "of another owner",
        [](Trial &trial) {
          const Arrays a;
-         cai_array borrowed = *a.of_memory.get();
-         borrowed.owner = nullptr;
-         const Owned owned(borrowed);
+         const Owned owned(without_owner(a.of_memory));
          cai_memory *out = nullptr;
          std::uint64_t offset = 77;
          trial.call([&](cai_error *error) { return cai_memory_of(owned, &out, &offset, error); },
@@ -653,6 +671,15 @@ std::vector<Scenario> memory_scenarios() {
        [](Trial &trial) { copy_to_masked(trial, gpu1); }},
       {"cai_array_fill", "on a GPU",
        [](Trial &trial) { fill(trial, &Arrays::of_memory, &Arrays::stream); }},
+      {"cai_array_fill", "on a GPU that its owner does not know",
+       [](Trial &trial) {
+         const Arrays a;
+         const Owned owned(without_device(a.of_memory));
+         const unsigned char byte = 9;
+         trial.call(
+             [&](cai_error *error) { return cai_array_fill(owned, &byte, a.stream, error); });
+         tell_item(trial, a.of_memory);
+       }},
       {"cai_array_fill", "by the CPU",
        [](Trial &trial) { fill(trial, &Arrays::of_host, &Arrays::queue); }},
       {"cai_array_first", "of a GPU",
@@ -683,13 +710,25 @@ std::vector<Scenario> memory_scenarios() {
       {"cai_array_host", "pinned, of another owner",
        [](Trial &trial) {
          const Arrays a;
-         cai_array borrowed = *a.of_pinned.get();
-         borrowed.owner = nullptr;
+         const cai_array borrowed = without_owner(a.of_pinned);
          std::uint64_t out = 77;
          trial.call([&](cai_error *error) { return cai_array_host(&borrowed, &out, error); }, out);
          trial.tell(out == describe(a.pinned).host);
        }},
       {"cai_array_item", "of a GPU", [](Trial &trial) { item(trial, &Arrays::of_far); }},
+      {"cai_array_item", "of a GPU that its owner does not know",
+       [](Trial &trial) {
+         const Arrays a;
+         const unsigned char byte = 11;
+         EXPECT_EQ(cai_array_fill(a.of_far, &byte, nullptr, nullptr), CAI_OK);
+         EXPECT_EQ(cai_array_eval(a.of_far, nullptr), CAI_OK);
+         const Owned owned(without_device(a.of_far));
+         const std::int64_t index[] = {3, -1};
+         unsigned char out = 77;
+         trial.call([&](cai_error *error) { return cai_array_item(owned, index, &out, error); },
+                    out);
+         trial.tell(out);
+       }},
       {"cai_array_item", "of the CPU", [](Trial &trial) { item(trial, &Arrays::of_host); }},
       {"cai_memory_usage", "",
        [](Trial &trial) {

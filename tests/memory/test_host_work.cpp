@@ -587,6 +587,19 @@ TEST(HostWork, OnArraysOfStrangersIsDone) {
   }
 }
 
+TEST(HostWork, OnArraysOfStrangersFailsWithWhatIsBefore) {
+  HostBytes target;
+  const Owned owned = target.make();
+  cai_array x = *owned;
+  x.owner = nullptr;
+  const Slow slow;
+  ASSERT_OK(cai_stream_enqueue(slow, fail_work, nullptr, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "the work has failed", cai_array_fill(&x, &seven, slow, error));
+  EXPECT_FALSE(slow.is_pending());
+  EXPECT_EQ(std::count(target.bytes, target.bytes + count, seven), 0);
+  ASSERT_OK(cai_array_fill(&x, &seven, slow, error));  // it was returned
+}
+
 TEST(HostWork, OfTheParentIsNotWaitedForByAChild) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});

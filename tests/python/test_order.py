@@ -294,6 +294,34 @@ def test_no_words_for_each_object(access, text):
         libcai.use(b"one", b"two", stream=1, access=access)
 
 
+def test_the_one_stream_of_arrays(simulated):
+    out = simulated(
+        """
+theirs, mine, other = new_stream(), new_stream(), new_stream()
+given = array(theirs, shape=(6,), typestr="<i4")
+x = libcai.asarray(given)
+y = libcai.asarray(array(theirs, shape=(6,), typestr="<i4"))
+z = libcai.asarray(array(None, shape=(6,), typestr="<i4"))
+assert libcai.same_stream() is None
+assert libcai.same_stream(z) is None
+assert libcai.same_stream(x, y) == libcai.same_stream(given) == theirs.value
+fill(given.memory, 4, 6, theirs)
+with libcai.use(x, stream=mine):
+    fill(given.memory, 5, 6, mine)
+assert libcai.same_stream(x, b"of the host") == theirs.value  # it waits for the use
+out = read(given.memory, 6, theirs)
+wait(theirs)
+print(list(out))
+elsewhere = libcai.asarray(array(other, shape=(6,), typestr="<i4"))
+refused(libcai.CudaError, "", libcai.same_stream, x, elsewhere)
+refused(libcai.CudaError, "came with None", libcai.same_stream, x, z)
+refused(libcai.InterfaceTypeError, "", libcai.same_stream, x, object())
+wait(theirs)
+"""
+    )
+    assert out == f"{[5] * 6}\n"
+
+
 def test_external(simulated):
     out = simulated(
         LAUNCH

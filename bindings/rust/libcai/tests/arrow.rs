@@ -5,15 +5,19 @@ mod gpu;
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use gpu::{array_on, driver, stream};
 use libcai::arrow::Column;
+use libcai::memory::fill;
 use libcai::sys::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use libcai::{
-    Array, ArrayBuilder, DType, DeviceType, Entry, Error, Failed, Index, Legacy, Pending, sys,
+    Array, ArrayBuilder, DType, Device, DeviceType, Entry, Error, Failed, Index, Legacy, Mode,
+    Pending, Stream, sys,
 };
 
 /// Stream 1.
@@ -208,6 +212,25 @@ fn a_column_holds_its_array() {
     assert_eq!(Arc::strong_count(&kept), 2);
     drop(back);
     assert_eq!(Arc::strong_count(&kept), 1);
+}
+
+#[test]
+fn a_column_comes_after_work_of_the_cpu() {
+    let slow = Stream::with_mode(Device::Cpu, Mode::Async, 0).unwrap();
+    slow.enqueue(|| {
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
+    })
+    .unwrap();
+    let mut array = Array::from_vec(vec![0_u8; 64], &[64]).unwrap();
+    fill(&mut array, 7_u8, Some(&slow)).unwrap();
+    let column = Column::from_array(&array, legacy()).unwrap();
+    assert!(column.array().sync_event.is_null(), "the host has waited");
+    // SAFETY: a column of numbers has two buffers.
+    let second = unsafe { *column.array().array.buffers.add(1) };
+    // SAFETY: it has as many bytes.
+    let bytes = unsafe { slice::from_raw_parts(second.cast::<u8>(), 64) };
+    assert_eq!(bytes, [7; 64]);
 }
 
 #[test]

@@ -650,6 +650,13 @@ fn memory_of_another_process() {
             );
             let array = memory.array(u32::DTYPE, &[COUNT]).unwrap();
             assert_eq!(item::<u32>(&array, &[COUNT - 1]).unwrap(), VALUE);
+            // A size at byte 8, an offset at 16: what they name must be within the memory.
+            for (at, wrong) in [(8, 0), (8, 1 << 40), (8, u64::MAX), (16, 1), (16, u64::MAX)] {
+                let mut bytes = other.handle.to_bytes();
+                bytes[at..at + 8].copy_from_slice(&u64::to_ne_bytes(wrong));
+                let opened = Memory::open(&IpcHandle::from_bytes(bytes), None, gpu(), None, mode);
+                assert!(matches!(opened, Err(Error::Value(_))), "{wrong:#x} at {at}: {opened:?}");
+            }
         }
         libcai::drain(true).unwrap();
         drop(other);
