@@ -493,9 +493,9 @@ typedef struct cai_use {
  * #CAI_ORDER_HOST into #CAI_ORDER_NONE. CAI_NONE=legacy treats NONE as UNSTATED. CAI_TRACE=1 prints
  * each edge that a function under "Order" makes or leaves out to stderr, and why.
  *
- * Call one of the next three functions in the end; otherwise a use of more than 8 arrays leaks
- * memory. With #CAI_ORDER_BEGIN, and without #CAI_USE_FORK, there is nothing to end. Keep
- * references to the arrays until then: the use takes none.
+ * Call one of the next three functions in the end; otherwise a use of more than 8 arrays, or of
+ * more than 4 if one has a mask, leaks memory. With #CAI_ORDER_BEGIN, and without #CAI_USE_FORK,
+ * there is nothing to end. Keep references to the arrays until then: the use takes none.
  *
  * @param use      receives the open use; its previous contents do not matter. On failure it is not
  *                 open

@@ -11,7 +11,10 @@ class telling {
  public:
   static constexpr const char *name = "telling";
 
-  telling(cai::device, cai::manager upstream) : upstream_(std::move(upstream)) {}
+  // libcai passes no upstream manager if it makes the manager itself.
+  telling(cai::device of, cai::manager upstream)
+      : upstream_(upstream ? std::move(upstream)
+                           : cai::manager(of.is_cpu() ? "host" : "default", of)) {}
 
   cai_block memalloc(std::uint64_t size, std::uint64_t align, std::uint32_t kind,
                      std::uint64_t stream) {

@@ -5,7 +5,10 @@
 
 /* A consumer: takes an array of any library, and works on a stream of its own. */
 static cai_status scale(const cai_array *x, double factor, uint64_t stream, cai_error *error) {
-  if (cai_array_refuses(x, 0)) return CAI_ERR_UNSUPPORTED; /* read-only, masked or swapped */
+  if (cai_array_refuses(x, 0)) {
+    *error = (cai_error){.status = CAI_ERR_UNSUPPORTED, .message = "read-only, masked or swapped"};
+    return error->status;
+  }
   cai_use use;
   cai_status status = cai_use_begin(&use, &x, 1, stream, NULL, error);
   if (status != CAI_OK) return status;

@@ -337,7 +337,8 @@ typedef struct cai_array {
                                      version above 3 is valid, since the flags and kinds guard what
                                      is unknown */
   const struct cai_array *mask; /**< "mask", which has no mask itself; its owner is this array's, or
-                                     NULL, and its device_type is this array's. NULL if all
+                                     NULL. It is on the CPU if this array is, else in memory of any
+                                     other device_type: look before the host reads it. NULL if all
                                      elements are valid. Of kind b, i, u, f, c or t. As in C, a
                                      value other than 0 is true, NaN too; a complex number is true
                                      if one of its parts is */

@@ -571,8 +571,8 @@ template <detail::lasting_array... Arrays>
  *     }
  *
  * The guard holds no references: the arrays' owners must outlive it. Up to 8 arrays need no
- * allocation. A guard that was moved from does nothing. The stream must live until the use is over.
- * Since 0.1. */
+ * allocation, or up to 4 if one has a mask. A guard that was moved from does nothing. The stream
+ * must live until the use is over. Since 0.1. */
 class use {
  public:
   /** A guard with no open use. */

@@ -753,9 +753,9 @@ cai_status cai_array_empty_like(const cai_array *like, cai_device device,
  * @param offset  may be NULL; receives the bytes from the beginning of the memory to the first
  *                element
  * @return #CAI_OK; #CAI_ERR_ARGUMENT, also for a borrowed array; #CAI_ERR_DEVICE for ROCm, and if
- *         the driver does not know the memory; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
- *         cai_array_validate(); #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_STATE if
- *         the memory was freed (#CAI_OWNER_FREED) and is not of cai_memory_array().
+ *         the driver does not know the memory; #CAI_ERR_STATE if the memory was freed
+ *         (#CAI_OWNER_FREED) and is not of cai_memory_array(); the rest as cai_array_locate() and
+ *         cai_use_begin().
  * Since 0.1. */
 cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset,
                          cai_error *error);
@@ -835,7 +835,7 @@ cai_status cai_array_item(const cai_array *array, const int64_t *index, void *ou
 cai_status cai_array_first(const cai_array *array, void *out, cai_error *error);
 
 /** Waits for the thread's current stream of the array's device, and for all pending work on the
- * array and its mask.
+ * array and its mask. Does not wait if the array has no elements.
  *
  * @return as cai_stream_synchronize() and cai_array_sync_host().
  * Since 0.1. */

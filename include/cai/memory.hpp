@@ -143,8 +143,8 @@ struct shared_memory {
 };
 
 /** Memory of any kind: #cai_memory. The last release frees it in the order of its free stream, and
- * does not wait. A const function does not change which memory the object refers to; it may change
- * the memory. Since 0.1.
+ * does not wait, but for memory of pin() and where too many frees are pending. A const function
+ * does not change which memory the object refers to; it may change the memory. Since 0.1.
  *
  *     const auto memory = cai::memory::alloc(device, {.size = 4096, .kind = CAI_KIND_PINNED});
  *     const cai::array x = memory.to_array<float>({1024});

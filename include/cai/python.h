@@ -93,9 +93,11 @@ typedef struct cai_py_api {
   /** Makes a libcai.Array of an owned array. On success it takes over one reference. */
   PyObject *(*wrap)(cai_array *array);
 
-  /** Makes an array for a result, on `like`'s device. If `like`'s type has a DLPack table with an
-   * allocator, the result is of that type, allocated by it; else it is a libcai.Array. It is in C
-   * order, uninitialised, and ordered on current_stream().
+  /** Makes an array for a result, on `like`'s device, in C order and uninitialised. If
+   * `like`'s type has a DLPack table with an allocator, the result is of that type, and allocated
+   * by it, in the order of that library. Else the memory is libcai's, ordered on current_stream(),
+   * and the result is of `like`'s type if that wraps libcai's arrays (#cai_exchange_api), else a
+   * libcai.Array. Write to it within a use, which knows the order of both.
    *
    * @param like   what open() takes
    * @param shape  `ndim` extents, elements; may be NULL if ndim is 0

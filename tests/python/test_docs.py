@@ -193,6 +193,10 @@ def test_manager_in_cpp(tmp_path):
     command += ["-fvisibility=hidden"]  # as libraries are often compiled
     source = SNIPPETS / "manager.cpp"
     run_command(*command, source, "-o", library, *config("--cflags", "--libs"))
+    # As the environment has it, it must find its own upstream manager.
+    code = "import libcai; print(libcai.MemoryManager.of('gpu').name, libcai.zeros(4))"
+    command = ["env", f"CAI_MEMORY_MANAGER={library}", *SIMCUDA, sys.executable, "-c", code]
+    assert "telling " in run(*command)
     code = """
 import libcai, sys
 host = libcai.MemoryManager.of("cpu")

@@ -281,7 +281,7 @@ class Usage(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The counts of a manager; sizes in bytes, as requested."""
+    """The counts of a manager; sizes in bytes, of the blocks that it returned."""
 
     bytes: int
     bytes_peak: int

@@ -3,11 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Takes the array of any library, on a stream of ours. */
+/* Takes an array of float on the host, of any library, on a stream of ours. */
 static cai_status sum(const cai_array *x, uint64_t stream, float *out, cai_error *error) {
   cai_use use;
   cai_status status;
-  if (cai_array_refuses(x, CAI_FLAG_READONLY)) return CAI_ERR_UNSUPPORTED;
+  if (cai_array_refuses(x, CAI_FLAG_READONLY) || x->device_type != CAI_DEVICE_CPU ||
+      x->dtype.kind != 'f' || x->dtype.itemsize != sizeof *out || x->ndim != 1) {
+    *error = (cai_error){.status = CAI_ERR_UNSUPPORTED, .message = "not float on the host"};
+    return error->status;
+  }
   status = cai_use_begin(&use, &x, 1, stream, NULL, error); /* ours waits for theirs */
   if (status != CAI_OK) return status;
   *out = 0; /* here a kernel would be launched; this array is on the host */

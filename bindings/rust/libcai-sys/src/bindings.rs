@@ -433,7 +433,8 @@ pub struct cai_array {
     /// is unknown
     pub version: u32,
     /// "mask", which has no mask itself; its owner is this array's, or
-    /// NULL, and its device_type is this array's. NULL if all
+    /// NULL. It is on the CPU if this array is, else in memory of any
+    /// other device_type: look before the host reads it. NULL if all
     /// elements are valid. Of kind b, i, u, f, c or t. As in C, a
     /// value other than 0 is true, NaN too; a complex number is true
     /// if one of its parts is
@@ -1763,9 +1764,9 @@ functions! {
     /// [`CAI_ORDER_HOST`] into [`CAI_ORDER_NONE`]. `CAI_NONE`=legacy treats NONE as UNSTATED. `CAI_TRACE`=1 prints
     /// each edge that a function under "Order" makes or leaves out to stderr, and why.
     ///
-    /// Call one of the next three functions in the end; otherwise a use of more than 8 arrays leaks
-    /// memory. With [`CAI_ORDER_BEGIN`], and without [`CAI_USE_FORK`], there is nothing to end. Keep
-    /// references to the arrays until then: the use takes none.
+    /// Call one of the next three functions in the end; otherwise a use of more than 8 arrays, or of
+    /// more than 4 if one has a mask, leaks memory. With [`CAI_ORDER_BEGIN`], and without [`CAI_USE_FORK`],
+    /// there is nothing to end. Keep references to the arrays until then: the use takes none.
     ///
     /// # Arguments
     ///

@@ -2374,9 +2374,9 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`], also for a borrowed array; [`CAI_ERR_DEVICE`] for ROCm, and if
-    /// the driver does not know the memory; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as
-    /// [`cai_array_validate()`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_STATE`] if
-    /// the memory was freed ([`CAI_OWNER_FREED`]) and is not of [`cai_memory_array()`].
+    /// the driver does not know the memory; [`CAI_ERR_STATE`] if the memory was freed
+    /// ([`CAI_OWNER_FREED`]) and is not of [`cai_memory_array()`]; the rest as [`cai_array_locate()`] and
+    /// [`cai_use_begin()`].
     ///
     /// Since 0.1.
     pub fn cai_memory_of(
@@ -2494,7 +2494,7 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Waits for the thread's current stream of the array's device, and for all pending work on the
-    /// array and its mask.
+    /// array and its mask. Does not wait if the array has no elements.
     ///
     /// # Returns
     ///

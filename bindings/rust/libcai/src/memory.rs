@@ -2,7 +2,8 @@
 //! Memory of every kind, on the CPU and on GPUs alike.
 //!
 //! [`Memory`] is reference-counted. Dropping the last reference frees it in the order of a stream,
-//! and does not wait, except to unpin memory of [`Memory::pin()`]. Work on another stream must be
+//! and does not wait, except to unpin memory of [`Memory::pin()`], and where too many frees are
+//! pending. Work on another stream must be
 //! recorded: uses of its arrays do so when they end, other work by [`Memory::record()`].
 //!
 //! All references share the contents, here, in other languages and on GPUs, and no safe function of

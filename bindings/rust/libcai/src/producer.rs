@@ -62,8 +62,8 @@ impl Array {
 }
 
 /// Registers a function that returns a framework's current stream for its arrays that state no
-/// stream. It is called for the life of the process, on any thread, at the beginning and at the end
-/// of uses, and must return the same stream at both; `None` asks the next provider. It must not use
+/// stream. It is called for the life of the process, on any thread, at the beginning of uses; a use
+/// ends on the stream that it began with. `None` asks the next provider. It must not use
 /// arrays on streams. Its panics go to [`on_failure`](crate::on_failure), and count as `None`.
 ///
 /// # Safety

@@ -82,8 +82,8 @@ pub struct Use<'a, S: AsStream, A: Arrays<'a> = [ArrayRef<'a>; 1]> {
 impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
     /// Begins a use: makes the stream wait for the producers' pending work on the arrays and their
     /// masks, and for kept uses that conflict with the access. The host does not wait, except with
-    /// [`Order::Host`](crate::Order::Host), and for work of CPU streams. The call allocates no
-    /// memory.
+    /// [`Order::Host`](crate::Order::Host), and for work of CPU streams. For up to 8 arrays, or up to
+    /// 4 if one has a mask, the call allocates no memory.
     ///
     /// # Errors
     /// No use is open then; [`Detail::index`](crate::Detail::index) is the array, if one is at

@@ -50,9 +50,11 @@ impl<'py> IntoPyObject<'py> for &Array {
     }
 }
 
-/// Makes an array for a result, on the device of `like`. If `like`'s type has an allocator, the
-/// result is of that type, allocated by it; else it is a `libcai.Array`. It is in C order,
-/// uninitialised, and ordered on libcai's current stream.
+/// Makes an array for a result, on the device of `like`, in C order and uninitialised. If `like`'s
+/// type has an allocator, the result is of that type, and allocated by it, in the order of that
+/// library. Else the memory is libcai's, ordered on libcai's current stream, and the result is of
+/// `like`'s type if that wraps libcai's arrays, else a `libcai.Array`. Write to it within a use,
+/// which knows the order of both.
 ///
 /// `like` is anything that an argument takes, `shape` is in elements; `dtype` None: the type of
 /// `like`.
