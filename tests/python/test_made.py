@@ -733,6 +733,49 @@ for kind in ("default", "async", "pinned", "managed", "pitched"):
     )
 
 
+def test_empty_arrays_like_others():
+    type_ = np.dtype([("a", ">f4"), ("b", [("c", "<i2")])])
+    structured = np.zeros((2, 3), type_)[::-1]
+    like = libcai.empty_like(structured)
+    assert (like.shape, like.dtype, like.device) == ((2, 3), type_, libcai.Device("cpu"))
+    assert like.strides == (18, 6)
+    assert not like.readonly
+    for truths in ([[0, 1, 2], [0, 0, 1]], [0, 2, 0], [[1], [0]], 1):
+        like = libcai.empty_like(masked([[1, 2, 3], [4, 5, 6]], np.array(truths, "<i2"))[0])
+        assert (like.shape, like.mask.typestr, like.mask.shape) == ((2, 3), "<i2", np.shape(truths))
+    assert not libcai.empty_like(b"of bytes").readonly
+    assert libcai.empty_like(np.array(0.5)).shape == ()
+    for wrong in ({"device": "gpu:x"}, {"kind": "none at all"}):
+        with pytest.raises(libcai.Error):
+            libcai.empty_like(structured, **wrong)
+    with pytest.raises(TypeError, match="kind"):
+        libcai.empty_like(structured, kind=5)
+    with pytest.raises(TypeError):
+        libcai.empty_like(5)
+
+
+def test_empty_arrays_like_those_of_gpus(simulated):
+    simulated(
+        """
+import numpy as np
+s = libcai.Stream("gpu:1")
+pool = libcai.memory_manager("pool", device="gpu:1")
+for kind in ("default", "pinned", "managed_global"):
+    x = libcai.zeros((2, 3), "<i2", device="gpu:0", kind=kind)
+    for like, device in (
+        (libcai.empty_like(x), x.device),
+        (libcai.empty_like(x, device="gpu:1"), libcai.Device("gpu:1")),
+        (libcai.empty_like(x, stream=s), libcai.Device("gpu:1")),
+        (libcai.empty_like(x, manager=pool), libcai.Device("gpu:1")),
+        (libcai.empty_like(x, device="cpu"), libcai.Device("cpu")),
+    ):
+        assert (like.shape, like.typestr, like.device) == ((2, 3), "<i2", device)
+        assert libcai.fill(like, 7).item(1, 2) == 7
+refused(libcai.Error, "", libcai.empty_like, x, device="cpu", stream=s)
+"""
+    )
+
+
 def test_masked_arrays_of_gpus(simulated):
     simulated(
         """

@@ -15,6 +15,7 @@ from libcai._devices import Stream as Stream
 from libcai._devices import copy as copy
 from libcai._devices import defer_cleanup as defer_cleanup
 from libcai._devices import empty as empty
+from libcai._devices import empty_like as empty_like
 from libcai._devices import fill as fill
 from libcai._devices import flush as flush
 from libcai._devices import full as full
@@ -85,6 +86,7 @@ __all__ = [
     "defer_releases",
     "drain",
     "empty",
+    "empty_like",
     "fill",
     "flush",
     "from_arrow",

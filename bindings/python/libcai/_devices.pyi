@@ -262,6 +262,14 @@ def empty(
     stream: _Stream | None = None,
     manager: MemoryManager | None = None,
 ) -> Array: ...
+def empty_like(
+    array: ArrayLike,
+    *,
+    device: _Device | None = None,
+    kind: _Kind | None = None,
+    stream: _Stream | None = None,
+    manager: MemoryManager | None = None,
+) -> Array: ...
 def zeros(
     shape: _Shape,
     typestr: Any = "<f8",

@@ -227,6 +227,43 @@ def empty(shape, typestr="<f8", *, device=None, kind="default", stream=None, man
     return made(joined(shape, more), &like, native, kind, stream_of(stream, &native), manager)
 
 
+def empty_like(array, *, device=None, kind=None, stream=None, manager=None):
+    """Makes an array with uninitialised elements, of the shape and type of another one, also with
+    fields (``descr``) and a mask, which is uninitialised, too.
+
+    Parameters
+    ----------
+    array : object
+        What `asarray` takes. Its elements are not read.
+    device : Device or str, optional
+        Default: the stream's device, or the manager's, or the array's.
+    kind : str, optional
+        The kind of the memory, see `Memory`. Default: on the array's device the array's kind, if
+        that is pinned or managed; else ``'default'``.
+    stream, manager : optional
+        As for `empty`.
+
+    Returns
+    -------
+    Array
+        In C order. If the array's mask broadcasts, so does the new one.
+
+    Raises
+    ------
+    MemoryError, UseError, CudaError
+        As `empty`; `CudaError` also for a mask in pitched memory, which cannot hold one.
+    """
+    cdef cai_device native
+    source = asarray(array)
+    if device is None and type(stream) is not Stream and manager is None:
+        device = source.device
+        if kind is None:
+            kind = KINDS_ALIKE.get(int(device[0]))
+    place(device, stream, manager, "cpu", &native)
+    return made_like(array_handle(source), native, "default" if kind is None else kind,
+                     stream_of(stream, &native), manager)
+
+
 def empty_of(tuple shape, uint64_t like, int32_t device_type, int32_t device_id):
     """The same for cai/python.h: a ``cai_array *`` of the type, and the device of another array."""
     cdef cai_device native
