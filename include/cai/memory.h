@@ -529,7 +529,8 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
  * @param kind     PINNED or MAPPED
  * @param flags    CAI_HOST_*
  * @param release  frees the host memory after it was unpinned; may be NULL. If unpinning fails, it
- *                 is never called: a GPU may still use the memory
+ *                 is never called: a GPU may still use the memory. In captures it is called as
+ *                 that of cai_memory_wrap()
  * @param context  for release; on failure it is the caller's
  * @return as cai_memory_alloc(); #CAI_ERR_UNSUPPORTED for MAPPED where the device cannot use the
  *         host's memory.
@@ -573,7 +574,10 @@ typedef struct cai_memory_info {
  *                 rows (0: 1), and of the flags CAI_MEMORY_READONLY; the rest must be 0. To check
  *                 them against the driver, call cai_memory_validate()
  * @param release  frees the memory. It runs once, with no lock held, on the host, when the recorded
- *                 uses are complete; it is not ordered with any stream. May be NULL
+ *                 uses are complete; it is not ordered with any stream. For memory of a GPU the
+ *                 thread's capture mode is relaxed then: release may free memory, whatever the
+ *                 thread captures, but not in the order of a stream that is being captured. May be
+ *                 NULL
  * @param context  for release; on failure it is the caller's
  * @return #CAI_OK; #CAI_ERR_VALUE for a field with an invalid value; #CAI_ERR_DEVICE;
  *         #CAI_ERR_DRIVER and #CAI_ERR_CUDA for GPUs; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.

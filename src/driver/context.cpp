@@ -12,6 +12,14 @@ void Session::finish() {
   faults.raise();
 }
 
+Sparing::Sparing(bool needed) noexcept {
+  if (!needed || !is_loaded()) return;
+  static_cast<void>(guard(nullptr, [&] {
+    session_.emplace();
+    session_->use_relaxed_mode();
+  }));
+}
+
 CUcontext Session::of_stream(std::uint64_t stream) const {
   CUcontext context = nullptr;
   call(cu.cuStreamGetCtx, stream_handle(stream), &context);

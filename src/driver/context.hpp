@@ -106,4 +106,14 @@ class Session {
   std::optional<Relaxed> relaxed_;
 };
 
+// As long as it lives, code of others that is called here may free memory, whatever this thread
+// captures. It does nothing without a driver, and if the driver refuses.
+class Sparing {
+ public:
+  explicit Sparing(bool needed = true) noexcept;
+
+ private:
+  std::optional<Session> session_;
+};
+
 }  // namespace cai::driver

@@ -96,6 +96,11 @@ void free_block(cai_memory &memory, uint64_t stream) {
   memory.manager->free_outside_captures(memory.block, memory.block_kind, stream);
 }
 
+void release_foreign(cai_memory &memory, uint64_t) {
+  const driver::Sparing sparing(memory.epoch != 0);
+  memory.release_foreign(memory.context);
+}
+
 void unpin_block(cai_memory &memory, uint64_t) {
   bool is_unpinned = false, was_asked = true;
   cai_error error;
@@ -109,14 +114,10 @@ void unpin_block(cai_memory &memory, uint64_t) {
     }
   });
   // While it is pinned, a GPU may access it. Then it must not be freed, even if nothing unpins it.
-  if (is_unpinned && memory.release_foreign) memory.release_foreign(memory.context);
+  if (is_unpinned && memory.release_foreign) release_foreign(memory, 0);
   if (status == CAI_OK) return;
   if (!was_asked) throw managers::NotAsked(Failure(error));
   throw Failure(error);
-}
-
-void release_foreign(cai_memory &memory, uint64_t) {
-  memory.release_foreign(memory.context);
 }
 
 cai_status destroy_cuda_array(void *array, cai_error *error) {

@@ -375,6 +375,7 @@ void retry_ends(int most_refusals, bool waits, driver::Faults *failed) noexcept 
   if (managers::InManager::is_here() || driver::InHostFunction::is_here()) return;
   if (!refused.load(std::memory_order_relaxed)) return;
   const order::Running running(order::Runs::end);
+  const driver::Sparing sparing;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;

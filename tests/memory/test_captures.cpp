@@ -266,6 +266,36 @@ TEST_F(Captures, WrappedMemoryIsReleasedByAFlushAndBeforeAReset) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
+// cuMemFree() in a release, while the releasing thread captures elsewhere.
+TEST_F(Captures, AReleaseMayFreeWhateverItsThreadCaptures) {
+  const With with(primary[0]);
+  static unsigned char bytes[64];
+  const auto release = [](void *data) {
+    MUST(gpu().cuMemFree_v2(std::exchange(*static_cast<Address *>(data), 0)));
+  };
+  for (const int mode : {0, 1, 2}) {
+    for (const bool pins : {false, true}) {
+      Address data = 0;
+      MUST(gpu().cuMemAlloc_v2(&data, 64));
+      cai_memory_info info{};
+      info.struct_size = sizeof info;
+      info.device = gpu0;
+      info.kind = CAI_KIND_DEFAULT;
+      info.data = data;
+      info.size = 64;
+      cai_memory *memory = nullptr;
+      ASSERT_OK(
+          pins ? cai_memory_pin(gpu0, bytes, 64, CAI_KIND_PINNED, 0, release, &data, &memory, error)
+               : cai_memory_wrap(&info, release, &data, &memory, error));
+      begin(stream, mode);
+      cai_memory_release(memory);
+      EXPECT_EQ(data, 0U) << "it was not freed";
+      end(stream);
+    }
+  }
+  EXPECT_TRUE(failures.messages.empty());
+}
+
 // A thread flushes what earlier captures have put off, while another captures the same stream.
 TEST_F(Captures, AFlushHarmsNoCaptureThatBeginsMeanwhile) {
   const OwnStream other = make_stream(gpu0);

@@ -329,6 +329,10 @@ constexpr Theme kThemes[] = {
      "make 0 ? N1/B1 memory stream - | publish 0 N2/B2 1 | begin/dict 0 | end 0 event"
      " | capture 0 N1/B1 | let_memory_go 0 | release 0 | release 1 | end_capture 0"
      " | flush/drain/make"},
+    // Memory without a stream is freed by its last release, while the thread captures elsewhere.
+    {1, false,
+     "make 0 ? ? memory None - | let_memory_go 0 | capture 0 N1/N2/B1 | release_on/release 0"
+     " | end_capture 0"},
     // A foreign array is memory of libcai's for a while, and a capture begins on its stream.
     {1, true,
      "make 0 ? ? ? stream/None - | hold_memory 0 0 | capture 0 | join 0 | end 0 | end_capture/begin"},

@@ -44,9 +44,11 @@ void free_here(World &world, int block) {
     world.fail("memory is freed by a call whose stream is being captured");
   }
   if (it.is_gone) return;
-  // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
+  // As cuMemFree would: not in a capture that forbids it. One's own release of an array is one's
+  // own affair, but libcai frees its memory so that no capture is harmed.
+  const bool is_own = world.releases && it.keeper != kMemory;
   int mode = kRelaxed;
-  if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  if (is_own) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
   // An exporter frees each array in the order of the stream that this said, a mask as others.
   if (it.keeper == kImported && it.is_masked) {
     free_bytes(world, block, it.freed_on, 0, kBytes);
@@ -54,7 +56,7 @@ void free_here(World &world, int block) {
   } else {
     free_bytes(world, block, it.freed_on, 0, 2 * kBytes);
   }
-  if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  if (is_own) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
 }
 
 // A producer's own block.

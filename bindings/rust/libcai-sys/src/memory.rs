@@ -2065,7 +2065,8 @@ functions! {
     /// - `kind`: PINNED or MAPPED
     /// - `flags`: `CAI_HOST_*`
     /// - `release`: frees the host memory after it was unpinned; may be NULL. If unpinning fails, it
-    ///   is never called: a GPU may still use the memory
+    ///   is never called: a GPU may still use the memory. In captures it is called as
+    ///   that of [`cai_memory_wrap()`]
     /// - `context`: for release; on failure it is the caller's
     ///
     /// # Returns
@@ -2093,7 +2094,10 @@ functions! {
     ///   rows (0: 1), and of the flags [`CAI_MEMORY_READONLY`]; the rest must be 0. To check
     ///   them against the driver, call [`cai_memory_validate()`]
     /// - `release`: frees the memory. It runs once, with no lock held, on the host, when the recorded
-    ///   uses are complete; it is not ordered with any stream. May be NULL
+    ///   uses are complete; it is not ordered with any stream. For memory of a GPU the
+    ///   thread's capture mode is relaxed then: release may free memory, whatever the
+    ///   thread captures, but not in the order of a stream that is being captured. May be
+    ///   NULL
     /// - `context`: for release; on failure it is the caller's
     ///
     /// # Returns
