@@ -154,9 +154,11 @@ void keep_own_streams(cai_memory &memory, Try which) {
       }
     });
   };
-  keep(memory.free_stream);
-  for (const FreeStream &it : memory.former_streams) keep(it);
-  if (memory.free_stream.stream.get()) keep_streams_of_copies(session, memory);
+  if (!memory.has_left_streams) {
+    keep(memory.free_stream);
+    for (const FreeStream &it : memory.former_streams) keep(it);
+    if (memory.free_stream.stream.get()) keep_streams_of_copies(session, memory);
+  }
   session.finish();
   const int32_t ask = which == Try::again_and_wait ? 2 : 1;
   std::int64_t left;
@@ -164,6 +166,14 @@ void keep_own_streams(cai_memory &memory, Try which) {
   if (has_kept_uses(memory) && cai_owner_pending(&memory, ask, &left, &error) != CAI_OK) {
     throw Failure(error);
   }
+}
+
+// The stream of the array that it is memory of is being captured. That may last longer than the
+// memory's own streams live.
+void leave_own_streams(cai_memory &memory) noexcept {
+  if (!memory.found_by || memory.has_left_streams) return;
+  const auto keep = [&] { keep_own_streams(memory, Try::first); };
+  memory.has_left_streams = guard(nullptr, keep) == CAI_OK;
 }
 
 // Notes that no event covers what is pending on the memory's own streams.
@@ -203,7 +213,10 @@ cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *er
       throw;
     }
   });
-  if (status == CAI_ERR_CAPTURE) return try_later(memory);
+  if (status == CAI_ERR_CAPTURE) {
+    leave_own_streams(memory);
+    return try_later(memory);
+  }
   if (status != CAI_OK) *error = problem;
   was_asked ? end_life(memory) : put_back(&memory, memory);
   return status;

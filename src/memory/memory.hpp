@@ -54,6 +54,7 @@ struct cai_memory : cai_owner {
   void (*give_back)(cai_memory &memory, std::uint64_t stream) = nullptr;
   bool ordered = false;
   bool unused = false;            // no use is pending: its manager could not free it yet
+  bool has_left_streams = false;  // its uses cover what is pending there, and they may be gone
   bool at_once = false;           // not for work on its stream: it was pinned from existing memory
   bool outlives_context = false;  // the driver does not end it with that: a reset must free it
   std::atomic<bool> freed_by_reset{false};  // and nobody has called cai_memory_free() since

@@ -336,6 +336,10 @@ constexpr Theme kThemes[] = {
     // A foreign array is memory of libcai's for a while, and a capture begins on its stream.
     {1, true,
      "make 0 ? ? ? stream/None - | hold_memory 0 0 | capture 0 | join 0 | end 0 | end_capture/begin"},
+    // The same, and the stream of that memory goes while the capture goes on.
+    {1, false,
+     "make 0 ? N1/N2/B1 plain/RECLAIMS/used_on/own stream - | hold_memory 0 0 N3/N4/B2 ? ?"
+     " | capture 0 N1/N2/B1 | finish/end 0 event | replace_stream N3/N4/B2 | end_capture/begin"},
     // A release by stream is not the last one.
     {1, false, "make 0 ? ? ? stream - | view 0 1 | release_on 0 | produce 1 ? write"},
     // Work that no event covers, so that the host must wait; and a reference that is released last.
