@@ -308,6 +308,7 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   const cai_status status = guard(&error, [&] {
     if (stream == 0 || !device::is_alive(memory.facts.device.id, memory.epoch)) return;
     if (is_freed(*array)) return;  // nobody waits for its uses, and its stream may be destroyed
+    if (memory.unused) return;     // likewise: all of them are complete
     driver::Session session;
     order::Stream mine{stream, device::primary(session, memory.facts.device.id).context, -1};
     identify(session, mine);
