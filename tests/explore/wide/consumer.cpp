@@ -138,7 +138,7 @@ void give_up(World &world, Use &use) {
     Block &block = world.blocks[world.arrays[array].block];
     (is_held ? block.copied : block.is_abandoned) = true;
     block.is_parked |= is_parked;
-    block.is_parked_in_guest |= is_parked && is_of_guest(use.stream);
+    block.is_abandoned_in_guest |= is_of_guest(use.stream);
     // Who has the array that a tensor is of has another owner.
     if (is_late || world.arrays[array].tensor >= 0) block.is_unknown = true;
     if (block.keeper != kBorrowed) continue;
@@ -316,8 +316,8 @@ void drain(World &world, const Step &step) {
   world.expect(status);
   if (!waits || status != CAI_OK) return;
   for (Block &block : world.blocks) {
-    if (block.is_parked_in_guest && !world.is_in_guest) continue;
-    block.is_abandoned = block.is_parked = block.is_parked_in_guest = false;
+    if (block.is_abandoned_in_guest && !world.is_in_guest) continue;
+    block.is_abandoned = block.is_parked = block.is_abandoned_in_guest = false;
   }
 }
 

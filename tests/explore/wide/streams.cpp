@@ -184,7 +184,7 @@ void end_guest(World &world, const Step &) {
   for (Array &array : world.arrays) {
     if (array.there && array.block == kGuestBlock) array.is_dead = true;
   }
-  for (Block &block : world.blocks) block.is_parked_in_guest = false;  // that work was destroyed
+  for (Block &block : world.blocks) block.is_abandoned_in_guest = false;  // that work was destroyed
   world.end_guest();
 }
 

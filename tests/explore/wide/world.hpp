@@ -47,17 +47,17 @@ struct Block {
   bool is_unknown = false;  // what an abandoned use has pending
   // The same until cai_drain() has waited: only the owner knows it, or not even that.
   bool is_abandoned = false, is_parked = false;
-  bool is_parked_in_guest = false;  // until that has been called in the guest
-  unsigned told = 0;                // streams that same_stream() named
-  bool is_used_on_said = false;     // since an event of that stream was published
-  unsigned pending = 0;             // streams with work of the producer's that no array says
-  unsigned pending_outside = 0;     // those of them whose work is in no graph
-  std::vector<Handle> own_work;     // events after the producer's work, which only it knows of
-  bool is_masked = false;           // by what is behind the memory, and used with it
-  int mask_said = -1;               // the stream that the mask says; -1: None
-  int unstated = -1;                // the stream that a provider says
-  cai_memory *memory = nullptr;     // of kMemory; null: the program holds its arrays alone
-  int memory_stream = -1;           // that it is freed on
+  bool is_abandoned_in_guest = false;  // until that has been called in the guest
+  unsigned told = 0;                   // streams that same_stream() named
+  bool is_used_on_said = false;        // since an event of that stream was published
+  unsigned pending = 0;                // streams with work of the producer's that no array says
+  unsigned pending_outside = 0;        // those of them whose work is in no graph
+  std::vector<Handle> own_work;        // events after the producer's work, which only it knows of
+  bool is_masked = false;              // by what is behind the memory, and used with it
+  int mask_said = -1;                  // the stream that the mask says; -1: None
+  int unstated = -1;                   // the stream that a provider says
+  cai_memory *memory = nullptr;        // of kMemory; null: the program holds its arrays alone
+  int memory_stream = -1;              // that it is freed on
   cai_array mask;
   Last last;  // call
 };

@@ -1864,10 +1864,10 @@ functions! {
     /// it was not in at the beginning (or that a beginning without order has not asked about), or if the
     /// driver fails. Then the use takes references to the owners, which [`cai_drain()`] with `wait` releases
     /// (if there is no memory to record them, they leak). The call does not return which case it was:
-    /// after every abandon, call [`cai_drain()`] with `wait`, outside of captures, before other code uses
-    /// the arrays. In a capture the graph takes references, too. A stream that [`CAI_USE_FORK`] has taken
-    /// into a capture is joined back, except a 2 on another thread than the one that began: then that
-    /// capture is lost.
+    /// after every abandon, call [`cai_drain()`] with `wait`, outside of captures and with the stream's
+    /// context current, before other code uses the arrays. In a capture the graph takes references, too.
+    /// A stream that [`CAI_USE_FORK`] has taken into a capture is joined back, except a 2 on another thread
+    /// than the one that began: then that capture is lost.
     ///
     /// # Arguments
     ///

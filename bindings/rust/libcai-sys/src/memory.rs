@@ -2360,10 +2360,11 @@ functions! {
     /// for that stream. If by then one of the two streams is in a capture that the other is not in, or
     /// that has begun since, the array's stream does not wait, and only the array's owner keeps the
     /// work: later uses wait for it, and a producer must reclaim. An owner with functions of its own is
-    /// told once the capture has ended, and arrays of such memory can be used in a capture only if the
-    /// memory's stream is in it. Work of CPU streams is always ordered between the two. A release in a
-    /// function on a GPU stream, or while a blocking stream is being captured and the memory's stream is
-    /// 1, is completed by a later call: call [`cai_drain()`], after the capture, before `array` is used.
+    /// told of work that is still pending once the capture has ended. Arrays of such memory can be used
+    /// in a capture only if the memory's stream is in it. Work of CPU streams is always ordered between
+    /// the two. A release in a function on a GPU stream, or while a blocking stream is being captured
+    /// and the memory's stream is 1, is completed by a later call: call [`cai_drain()`], after the capture,
+    /// before `array` is used.
     ///
     /// For a read-only array the memory is [`CAI_MEMORY_READONLY`]; it is a view if the whole may be
     /// written. It is [`CAI_MEMORY_FREED`] once the array's owner is [`CAI_OWNER_FREED`].
