@@ -198,6 +198,7 @@ class OnDevices : public testing::Test {
   }
   ~OnDevices() override {
     EXPECT_EQ(gpu().simcuda_races(), 0U);
+    EXPECT_EQ(gpu().simcuda_findings(), 0U) << "uses of destroyed streams";
     EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
   }
 

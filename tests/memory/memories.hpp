@@ -119,6 +119,7 @@ class Memories : public testing::Test {
     }
     before_ = Surroundings();
     races_ = gpu().simcuda_races();
+    findings_ = gpu().simcuda_findings();
     gpu().simcuda_reset_counts();
   }
   ~Memories() override {
@@ -128,6 +129,7 @@ class Memories : public testing::Test {
     }
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
     EXPECT_EQ(gpu().simcuda_races(), races_) << "races";
+    EXPECT_EQ(gpu().simcuda_findings(), findings_) << "uses of destroyed streams";
     EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
     for (int device = 0; device < 2; ++device) MUST(gpu().cuDevicePrimaryCtxRelease_v2(device));
   }
@@ -140,7 +142,8 @@ class Memories : public testing::Test {
   }
 
   Handle primary[2] = {};
-  std::uint64_t races_ = 0;  // that were expected
+  std::uint64_t races_ = 0;     // that were expected
+  std::uint64_t findings_ = 0;  // likewise
 
  private:
   Surroundings before_{};

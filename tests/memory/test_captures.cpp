@@ -634,5 +634,48 @@ TEST_F(Captures, TheUseOfSomebodysArrayEndsInACaptureThatItDidNotBeginIn) {
   cai_stream_release(before);
 }
 
+// Memory of a foreign array is released while the array's stream is captured. From then on the
+// program may destroy the memory's own stream, and the array's once the array is released.
+TEST_F(Captures, MemoryOfSomebodysArrayNeedsNoStreamThatGoesMeanwhile) {
+  constexpr std::int64_t size = 64;
+  const unsigned char seven = 7;
+  const With with(primary[0]);
+  cai_stream *before = nullptr;
+  ASSERT_OK(cai_stream_current(gpu0, &before, error));
+  const OwnStream user = make_stream(gpu0);
+  for (const int mode : {0, 1, 2}) {
+    for (const bool asks : {false, true}) {  // another call tries while the capture goes on
+      SCOPED_TRACE(testing::Message() << mode << asks);
+      Handle own = nullptr, arrays = nullptr;
+      MUST(gpu().cuStreamCreate(&own, non_blocking));
+      MUST(gpu().cuStreamCreate(&arrays, non_blocking));
+      Address data = 0;
+      MUST(gpu().cuMemAlloc_v2(&data, size));
+      Owned given(data, CAI_STREAM_STREAM, value(arrays), [&] { MUST(gpu().cuMemFree_v2(data)); });
+      cai_stream *wrapped = nullptr;
+      ASSERT_OK(cai_stream_wrap(gpu0, value(own), nullptr, nullptr, &wrapped, error));
+      ASSERT_OK(cai_stream_set_current(wrapped, error));
+      cai_memory *found = nullptr;
+      ASSERT_OK(cai_memory_of(given, &found, nullptr, error));
+      OwnMemory memory(found);
+      ASSERT_OK(cai_stream_set_current(before, error));
+      cai_stream_release(wrapped);
+      OwnArray array = array_of(memory, {size});
+      ASSERT_OK(cai_array_fill(array, &seven, user, error));
+      MUST(gpu().cuStreamBeginCapture_v2(arrays, mode));
+      array.reset();
+      memory.reset();
+      MUST(gpu().cuStreamDestroy_v2(own));
+      if (asks) ASSERT_OK(cai_drain(0, nullptr, error));
+      Handle graph = nullptr;
+      MUST(gpu().cuStreamEndCapture(arrays, &graph));
+      MUST(gpu().cuGraphDestroy(graph));
+      given.release();
+      MUST(gpu().cuStreamDestroy_v2(arrays));
+    }
+  }
+  cai_stream_release(before);
+}
+
 }  // namespace
 }  // namespace test::captures_tests
