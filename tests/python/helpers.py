@@ -5,9 +5,14 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import numpy as np
+
+import libcai
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = os.environ.get("CAI_TEST_LONG") == "1"
@@ -96,3 +101,23 @@ def load(folder, name):
         if not known:
             sys.modules.pop(name, None)  # Cython's puts itself there
     return module
+
+
+class Gate:
+    """Work that lasts until it is let go on."""
+
+    def __init__(self, stream):
+        self.event, self.started = threading.Event(), threading.Event()
+        stream.enqueue(self)
+        self.started.wait(10)
+
+    def __call__(self):
+        self.started.set()
+        assert self.event.wait(10)
+
+
+def masked(values, mask):
+    """An array of NumPy's with a mask, as libcai reads it, and both."""
+    values, mask = np.array(values), np.array(mask)
+    given = {**values.__array_interface__, "mask": mask}
+    return libcai.from_interface(given, owner=(values, mask), host=True), values, mask
