@@ -70,9 +70,8 @@ cai_field named_field(const cai_dtype &dtype) noexcept {
 }
 
 uint64_t descr_write_storage(const cai_array &array) noexcept {
-  if (array.descr || !array.dtype.ext) {
-    return fields_write_storage(array.descr, array.descr_count);
-  }
+  if (array.descr) return fields_write_storage(array.descr, array.descr_count);
+  if (!array.dtype.ext) return 0;
   const cai_field named = named_field(array.dtype);
   return fields_write_storage(&named, 1);
 }

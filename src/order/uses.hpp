@@ -325,10 +325,9 @@ class Uses {
   std::optional<std::uint64_t> first_;  // set once later arrays have come with another stream
 
   // To be read without the lock.
-  std::atomic<bool> any_{false};
+  std::atomic<bool> any_{false}, any_captured_{false};
   // The handle that was told; 0: none; several_told: more than one, or a default stream.
   std::atomic<std::uint64_t> told_{0};
-  std::atomic<bool> any_captured_{false};
   std::atomic<std::uint64_t> differ_{0};
   std::atomic<std::uint64_t> marked_handle_{0};  // the last marked handle
 
