@@ -247,10 +247,11 @@ enum {
  *               these before. If work of a CPU stream calls it, it does not wait, since that would
  *               be for itself: then no other stream's work on such memory may be pending. It frees
  *               what libcai's managers have allocated from pools, which outlive the context, and
- *               calls the `release` of wrapped streams of the context, while these exist. After it,
- *               using memory, streams and events of the device that are still referenced returns
- *               #CAI_ERR_STATE; releasing them is safe. The context stays current wherever it was,
- *               and the next function that works on the device creates it again
+ *               calls the `release` of wrapped streams of the context, while these exist. Close
+ *               open uses on the context's streams before. After it, using memory, streams and
+ *               events of the device that are still referenced returns #CAI_ERR_STATE; releasing
+ *               them is safe. The context stays current wherever it was, and the next function that
+ *               works on the device creates it again
  * @return as cai_device_synchronize(), after which nothing but synchronising has happened;
  *         #CAI_ERR_CUDA, also for the reset itself; #CAI_ERR_STATE inside of a callback;
  *         #CAI_ERR_ARGUMENT for other flags.
@@ -395,9 +396,9 @@ typedef cai_status (*cai_work_fn)(void *context, cai_error *error);
  *                 the driver's thread, so it may call the driver. May be NULL
  * @param context  for both. On failure it is the caller's, and `done` is never called
  * @return #CAI_OK; the failure of earlier work; the failure of `work` if it ran at once (the
- *         context is the caller's then, too); #CAI_ERR_CAPTURE if `done` is given and the stream is
- *         being captured, and if its capture was invalidated; #CAI_ERR_STATE after a reset;
- *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *         context is the caller's then, too); #CAI_ERR_CAPTURE if `work` and `done` are given and
+ *         the stream is being captured, and if its capture was invalidated; #CAI_ERR_STATE after a
+ *         reset; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_stream_enqueue(cai_stream *stream, cai_work_fn work, void (*done)(void *context),
                               void *context, cai_error *error);
@@ -544,8 +545,9 @@ cai_status cai_event_wait(cai_event *event, cai_stream *stream, cai_error *error
 /** Reports whether work before the event is pending.
  *
  * @param busy  receives 1 or 0
- * @return #CAI_OK; #CAI_ERR_CAPTURE if it was recorded in a capture; #CAI_ERR_STATE after a reset;
- *         #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_CAPTURE if it was recorded in a capture; #CAI_ERR_STATE after a reset,
+ *         and in a forked child if work of the parent's is pending; #CAI_ERR_CUDA;
+ *         #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_event_query(cai_event *event, int32_t *busy, cai_error *error);
 

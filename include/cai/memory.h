@@ -304,7 +304,8 @@ cai_status cai_manager_choose(const char *name, cai_error *error);
 /** Allocates from a manager, as cai_memory_alloc() does, but without a handle; for adaptors. If
  * memory is short, libcai frees what is pending and asks the manager once more, on the condition
  * that memalloc names. libcai checks the manager's block: if it is too small or misaligned, libcai
- * frees it at once by the manager's memfree or memhostfree, and returns #CAI_ERR_STATE.
+ * frees it at once by the manager's memfree or memhostfree, and returns #CAI_ERR_STATE; a block at
+ * address 0 is refused likewise, and not freed.
  *
  * @param size    0: the block is all zeros, and the manager is not called
  * @param align   a power of two; 0: 256
@@ -656,7 +657,8 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
 /** Sets the stream in whose order memory is freed. The free, and uses of the memory's arrays, still
  * come after the work that is pending on the old stream. The new stream counts as an array that
  * comes with another stream: before its own work on the new stream the producer must call
- * cai_array_reclaim(), and after its own work on another stream it must publish.
+ * cai_array_reclaim(), and after its own work on any stream it must publish: arrays that were made
+ * before come with the old stream.
  *
  * @param stream  of the memory's device; the function adds a reference to it
  * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed, or if the old stream is another
@@ -747,8 +749,8 @@ cai_status cai_array_empty_like(const cai_array *like, cai_device device,
  * told of work that is still pending once the capture has ended. Arrays of such memory can be used
  * in a capture only if the memory's stream is in it. Work of CPU streams is always ordered between
  * the two. A release in a function on a GPU stream, or while a blocking stream is being captured
- * and the memory's stream is 1, is completed by a later call: call cai_drain(), after the capture,
- * before `array` is used.
+ * and the memory's stream is 1, or in which the driver fails (the hook of cai_on_failure() receives
+ * that), is completed by a later call: call cai_drain(), after the capture, before `array` is used.
  *
  * For a read-only array the memory is #CAI_MEMORY_READONLY; it is a view if the whole may be
  * written. It is #CAI_MEMORY_FREED once the array's owner is #CAI_OWNER_FREED.
@@ -787,7 +789,9 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
  * does it, between what the stream has done and what it does next; not in a capture.
  *
  * @param from    any strides; CAI_ACCESS_READ
- * @param to      not read-only; of the same shape and dtype; must not overlap `from`
+ * @param to      not read-only; of the same shape and dtype, and with fields of the same types if
+ *                both are of kind V and have a descr; their names may differ. Must not overlap
+ *                `from`
  * @param stream  of the device of either array, or of the device that either's memory was allocated
  *                for. It must be a GPU's unless the host may use both arrays (memory of the CPU,
  *                and pinned memory). NULL: the thread's current stream of `to`'s device; of

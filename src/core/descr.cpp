@@ -65,6 +65,8 @@ class DescrReader {
 
   bool read_list(const cai_value &list, int depth, List *out) noexcept;
   bool swapped() const noexcept { return swapped_; }
+  // Whether any typestr in it says the other byte order, also of bytes, which have none.
+  bool says_other_order() const noexcept { return says_other_order_; }
 
  private:
   bool read_field(const cai_value &item, int32_t index, int depth, cai_field *out) noexcept;
@@ -93,6 +95,7 @@ class DescrReader {
   Storage &storage_;
   uint32_t fields_left_ = CAI_MAX_DESCR_FIELDS;
   bool swapped_ = false;
+  bool says_other_order_ = false;
 };
 
 bool DescrReader::read_text(const cai_value &text, int32_t index, const char *role,
@@ -147,6 +150,7 @@ bool DescrReader::read_format(const cai_value &format, int32_t index, int depth,
   if (format.form == CAI_FORM_TEXT_SUBCLASS) tolerate(index, format, "is of a subclass of str");
   out->dtype = parsed.dtype;
   swapped_ = swapped_ || is_swapped(parsed.dtype);
+  says_other_order_ = says_other_order_ || cai::says_other_order(format);
   return true;
 }
 
@@ -205,8 +209,8 @@ bool DescrReader::names_differ(const cai_value &list, const List &read) noexcept
     return false;
   }
   if (!shared) return true;
-  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, list, kClause, " has two fields named '%s'",
-               shared);
+  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, list, kClause,
+               " uses the name or title '%s' twice", shared);
   return false;
 }
 
@@ -267,7 +271,11 @@ uint64_t descr_storage(const cai_value &descr) noexcept {
   return list_storage(descr, 0, &fields_left);
 }
 
-Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
+bool says_other_order(const cai_value &typestr) noexcept {
+  return is_text(typestr) && typestr.length && typestr.text[0] == kOtherOrder;
+}
+
+Descr read_descr(const cai_value &descr, const cai_dtype &dtype, bool is_other_order, Judge &judge,
                  Storage &storage) noexcept {
   DescrReader reader(judge, storage);
   DescrReader::List list;
@@ -286,7 +294,10 @@ Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
   if (list.count == 1) {
     const cai_field &field = list.fields[0];
     if (says_no_more(field, dtype)) return {};
-    if (const uint8_t ext = named_extension(field, dtype)) return {nullptr, 0, false, ext};
+    if (const uint8_t ext = named_extension(field, dtype)) {
+      const bool is_other = dtype.itemsize > 1 && (is_other_order || reader.says_other_order());
+      return {nullptr, 0, false, is_other ? uint8_t{CAI_EXT_NONE} : ext};
+    }
   }
   return {list.fields, list.count, reader.swapped(), CAI_EXT_NONE};
 }

@@ -20,9 +20,13 @@ struct Descr {
   uint8_t ext = CAI_EXT_NONE;  // set if the only field is not a field, but names the type
 };
 
-// Reads a descr that is neither missing nor None; `dtype` is the type in typestr. Errors go to the
-// judge, and the result is then empty.
-Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
+// Whether a typestr says the other byte order than this machine's, also of bytes, which have none.
+bool says_other_order(const cai_value &typestr) noexcept;
+
+// Reads a descr that is neither missing nor None; `dtype` is the type in typestr, which may say the
+// other byte order: then two bytes are no bfloat16. Errors go to the judge, and the result is then
+// empty.
+Descr read_descr(const cai_value &descr, const cai_dtype &dtype, bool is_other_order, Judge &judge,
                  Storage &storage) noexcept;
 
 }  // namespace cai

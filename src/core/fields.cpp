@@ -62,7 +62,7 @@ const char *Inspection::inspect(const cai_field *fields, uint32_t count, uint64_
   }
   if (index) *index = -1;
   const char *shared;
-  if (find_shared_name(fields, count, &shared) && shared) return "has two fields of one name";
+  if (find_shared_name(fields, count, &shared) && shared) return "uses a name or title twice";
   return offset == itemsize ? nullptr : "does not add up to the item size";
 }
 
@@ -70,19 +70,31 @@ const char *Inspection::inspect(const cai_field *fields, uint32_t count, uint64_
 
 bool find_shared_name(const cai_field *fields, uint32_t count, const char **name) noexcept {
   *name = nullptr;
-  if (count < 2) return true;
   const char *few[64];  // enough for most descrs, so that validating allocates nothing
+  const size_t most = 2 * size_t{count};
   std::unique_ptr<const char *[]> many;
-  if (count > std::size(few)) many.reset(new (std::nothrow) const char *[count]);
-  const char **const names = count > std::size(few) ? many.get() : few;
+  if (most > std::size(few)) many.reset(new (std::nothrow) const char *[most]);
+  const char **const names = most > std::size(few) ? many.get() : few;
   if (!names) return false;
-  for (uint32_t i = 0; i < count; ++i) names[i] = fields[i].name;
-  const char **const end = names + count;
+  const char **end = names;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (*fields[i].name) *end++ = fields[i].name;
+    if (fields[i].title) *end++ = fields[i].title;
+  }
   std::sort(names, end, [](const char *a, const char *b) { return std::strcmp(a, b) < 0; });
   const char **const twin = std::adjacent_find(
-      names, end, [](const char *a, const char *b) { return *a != '\0' && !std::strcmp(a, b); });
+      names, end, [](const char *a, const char *b) { return !std::strcmp(a, b); });
   if (twin != end) *name = *twin;
   return true;
+}
+
+bool same_types(const cai_field *a, uint32_t a_count, const cai_field *b,
+                uint32_t b_count) noexcept {
+  return std::equal(a, a + a_count, b, b + b_count, [](const cai_field &x, const cai_field &y) {
+    return same_dtype(x.dtype, y.dtype) &&
+           std::equal(x.shape, x.shape + x.ndim, y.shape, y.shape + y.ndim) &&
+           same_types(x.fields, x.field_count, y.fields, y.field_count);
+  });
 }
 
 bool field_size(const cai_field &field, uint64_t *bytes) noexcept {

@@ -21,10 +21,14 @@ cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage
 const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, bool newer,
                          int32_t *index, bool *swapped) noexcept;
 
-// Finds a name that two of the fields share, which would make one of them inaccessible; NULL if
-// there is none. Returns false if there is not enough memory to find out.
+// Finds a name or title that two of the fields share, which would make one of them inaccessible;
+// NULL if there is none. Returns false if there is not enough memory to find out.
 [[nodiscard]] bool find_shared_name(const cai_field *fields, uint32_t count,
                                     const char **name) noexcept;
+
+// Whether fields have the same types and sub-arrays, in the same places; their names may differ.
+bool same_types(const cai_field *a, uint32_t a_count, const cai_field *b,
+                uint32_t b_count) noexcept;
 
 // The bytes of one field, its sub-array included. Returns false if they do not fit in 32 bits.
 [[nodiscard]] bool field_size(const cai_field &field, uint64_t *bytes) noexcept;

@@ -330,7 +330,8 @@ void Reader::read_data(bool layout_known) noexcept {
 
 void Reader::read_descr() noexcept {
   if (in_.descr.form == CAI_FORM_MISSING || in_.descr.form == CAI_FORM_NONE) return;
-  const Descr descr = cai::read_descr(in_.descr, array_.dtype, judge_, storage_);
+  const Descr descr =
+      cai::read_descr(in_.descr, array_.dtype, says_other_order(in_.typestr), judge_, storage_);
   array_.descr = descr.fields;
   array_.descr_count = descr.count;
   array_.dtype.ext = descr.ext;

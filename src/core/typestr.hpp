@@ -34,6 +34,7 @@ void format_typestr(const cai_dtype &dtype, char *out) noexcept;
 const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept;
 
 inline constexpr char kHostOrder = std::endian::native == std::endian::little ? '<' : '>';
+inline constexpr char kOtherOrder = kHostOrder == '<' ? '>' : '<';
 
 // Whether the items have the other byte order than this machine.
 inline bool is_swapped(const cai_dtype &dtype) noexcept {

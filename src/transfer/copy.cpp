@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "core/fields.hpp"
 #include "core/layout.hpp"
 #include "core/overlap.hpp"
 #include "core/typestr.hpp"
@@ -23,6 +24,11 @@ namespace {
 void require_pair(const cai_array &from, const cai_array &to) {
   if (!same_dtype(from.dtype, to.dtype)) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "from and to are of different types");
+  }
+  // Of numbers, the typestr alone is the type; and bytes without fields may be any type's.
+  if (from.dtype.kind == 'V' && from.descr && to.descr &&
+      !same_types(from.descr, from.descr_count, to.descr, to.descr_count)) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DESCR}, "from and to have fields of different types");
   }
   if (from.ndim != to.ndim) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "from has %d dimensions, and to %d", from.ndim,

@@ -131,10 +131,20 @@ static void test_lists(void) {
   descr_refused("|V9", LIST(TUPLE(TEXT("a"), TEXT("<i8"))), CAI_ERR_VALUE, -1,
                 "expected fields of 9 bytes, as typestr says, got 8");
   descr_refused("|V8", LIST(TUPLE(TEXT("a"), TEXT("<i4")), TUPLE(TEXT("a"), TEXT("<f4"))),
-                CAI_ERR_VALUE, -1, "two fields named 'a'");
+                CAI_ERR_VALUE, -1, "uses the name or title 'a' twice");
   descr_refused("|V8",
                 LIST(TUPLE(TEXT("\xC2\xBF"), TEXT("<i4")), TUPLE(TEXT("\xC2\xBF"), TEXT("<f4"))),
-                CAI_ERR_VALUE, -1, "two fields named '\xC2\xBF'");
+                CAI_ERR_VALUE, -1, "uses the name or title '\xC2\xBF' twice");
+  check_context = "a title names a field, too";
+  descr_refused(
+      "|V8", LIST(TUPLE(TUPLE(TEXT("b"), TEXT("a")), TEXT("<i4")), TUPLE(TEXT("b"), TEXT("<f4"))),
+      CAI_ERR_VALUE, -1, "uses the name or title 'b' twice");
+  descr_refused("|V8",
+                LIST(TUPLE(TUPLE(TEXT("t"), TEXT("a")), TEXT("<i4")),
+                     TUPLE(TUPLE(TEXT("t"), TEXT("b")), TEXT("<f4"))),
+                CAI_ERR_VALUE, -1, "uses the name or title 't' twice");
+  descr_refused("|V8", LIST(TUPLE(TUPLE(TEXT("a"), TEXT("a")), TEXT("<i8"))), CAI_ERR_VALUE, -1,
+                "uses the name or title 'a' twice");
   for (i = 0; i <= CAI_MAX_DESCR_FIELDS; ++i) {
     snprintf(names[i], sizeof names[i], "f%d", i);
     fields[i][0] = TEXT(names[i]), fields[i][1] = TEXT("|u1");
@@ -144,10 +154,10 @@ static void test_lists(void) {
                 "has more than");
   fields[63][0] = TEXT("f7"); /* far from its twin */
   descr_refused("|V64", make_items(CAI_FORM_LIST, all, 64), CAI_ERR_VALUE, -1,
-                "two fields named 'f7'");
+                "uses the name or title 'f7' twice");
   fields[63][0] = TEXT(names[63]), fields[99][0] = TEXT("f7");
   descr_refused("|V100", make_items(CAI_FORM_LIST, all, 100), CAI_ERR_VALUE, -1,
-                "two fields named 'f7'");
+                "uses the name or title 'f7' twice");
   outer[0] = TUPLE(TEXT("a"), TEXT("<i8"));
   for (i = 1; i <= CAI_MAX_DESCR_DEPTH; ++i) {
     nested[i][0] = TEXT("a"), nested[i][1] = make_items(CAI_FORM_LIST, &outer[i - 1], 1);

@@ -316,6 +316,39 @@ TEST_F(Likes, AreRefused) {
   EXPECT_EQ(out, nullptr);
 }
 
+// The copy would be bytes, and numbers in other places or the other byte order.
+TEST_F(Likes, OfOtherTypesAreNoPlaceForACopy) {
+  const Like like;
+  const OwnArray from = empty_like(like.array, cpu);
+  const auto copy_to = [&](const Like &given, cai_error *error) {
+    return cai_array_copy(from, empty_like(given.array, cpu), nullptr, error);
+  };
+  Like other;
+  other.fields[0].name = "another";
+  other.nested[1].title = "title";
+  ASSERT_OK(copy_to(other, error));
+  const auto is_refused = [&](const auto &change) {
+    Like it;
+    change(it);
+    EXPECT_REFUSED(CAI_ERR_VALUE, CAI_ENTRY_DESCR, "different types", copy_to(it, error));
+  };
+  is_refused([](Like &it) { it.fields[0].dtype.byteorder = '>'; });
+  is_refused([](Like &it) { it.fields[0].dtype.kind = 'i'; });
+  is_refused([](Like &it) { it.nested[0].dtype.byteorder = '<'; });
+  is_refused([](Like &it) {
+    it.nested[0].dtype.itemsize = 6;
+    it.nested[0].dtype.kind = 'V';
+    it.nested[0].dtype.byteorder = '|';
+    it.nested[0].ndim = 0;
+  });
+  is_refused(
+      [](Like &it) { it.array.descr_count = 1, it.fields[0].dtype = {'V', '|', 0, 0, 16, 0}; });
+  // Bytes without fields may be of any type.
+  other.array.descr = nullptr;
+  other.array.descr_count = 0;
+  ASSERT_OK(copy_to(other, error));
+}
+
 // Its stream is a thread's own, and an array that could not be made does not say whose.
 TEST_F(Likes, ThatFailSayNothingOfTheStream) {
   const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 128);

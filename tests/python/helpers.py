@@ -10,10 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-
-import libcai
-
 ROOT = Path(__file__).resolve().parents[2]
 LONG = os.environ.get("CAI_TEST_LONG") == "1"
 LIMIT = 3600  # seconds, for what hangs: a test asks of a busy machine only that it ends
@@ -109,15 +105,19 @@ class Gate:
     def __init__(self, stream):
         self.event, self.started = threading.Event(), threading.Event()
         stream.enqueue(self)
-        self.started.wait(10)
+        assert self.started.wait(LIMIT)
 
     def __call__(self):
         self.started.set()
-        assert self.event.wait(10)
+        assert self.event.wait(LIMIT)
 
 
 def masked(values, mask):
     """An array of NumPy's with a mask, as libcai reads it, and both."""
+    import numpy as np  # not by each program of the tests
+
+    import libcai
+
     values, mask = np.array(values), np.array(mask)
     given = {**values.__array_interface__, "mask": mask}
     return libcai.from_interface(given, owner=(values, mask), host=True), values, mask

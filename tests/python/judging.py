@@ -24,7 +24,7 @@ NUMBERS = [2**n + d for n in (31, 32, 53, 62, 63, 64) for d in (-1, 0)]
 EDGES = [0, 1, 2, 3, 7, 8, 64, -1, -4, *NUMBERS, -(2**31), -(2**63), -(2**63) - 1, 10**30]
 TYPESTRS = """
     |b1 |u1 |i1 <i1 >u1 <u2 >i2 <i4 <u4 <i8 >u8 <f2 <f4 >f4 <f8 <f16 <f12 <c8 >c8 <c16 <c32 <m8
-    <M8[ns] <m8[us] >M8[25s] <M8[D] <U4 >U1 |S5 <S3 |V3 <V2 >V16 |V1 |V8 |V16 |V516
+    <M8[ns] <m8[us] >M8[25s] <M8[D] <U4 >U1 |S5 <S3 |V3 <V2 >V2 >V16 |V1 |V8 |V16 |V516
 """.split()  # noqa: SIM905
 ODD_TYPESTRS = """
     < f 4 f4 =f4 |f4 |i8 |U2 =U2 @f4 #f4 !f4 <f3 <f0 <f10 <i16 <u3 <b2 <c4 <c24 <f04 <V0 |S0 <U0 |O
@@ -38,7 +38,8 @@ ODD_NAMES = [None, 5, b"a", (), ("t",), ("t", "n", "o"), ["t", "n"], ("t", 5), (
 ODD_NAMES += ["a\0", "\udc80", "a"]
 LETTERS = "<>|=@tbiufcmMOSUV0123456789[]nsYDhu /é\0"
 NAMES = ["a", "b", "c", "x", "f0", "", "", "a", "long " * 20, "π", "\ud800", "n\0n"]
-TYPES = [("bfloat16", "<V2"), ("float8_e5m2", "|V1"), ("bfloat16", "|V1"), ("bfloat16", "<u2")]
+TYPES = [("bfloat16", "<V2"), ("bfloat16", ">V2"), ("bfloat16", "|V2"), ("float8_e5m2", "|V1")]
+TYPES += [("bfloat16", "|V1"), ("bfloat16", "<u2")]
 
 
 class Index:
@@ -154,7 +155,7 @@ class Maker:
         if name and name in "abc" and self.chance(0.7):
             name += str(self.random.randrange(1000))
         if self.chance(0.1):
-            name = ("title", name)
+            name = (self.any_of(("title", "another", "a", "f0", "")), name)
         kind = self.descr(depth + 1) if depth < 4 and self.chance(0.2) else self.any_of(TYPESTRS)
         if self.chance(0.85):
             return (name, kind)

@@ -67,6 +67,8 @@ CHOICES = {
     "extent 0 in a field": Choice(True, True, "NumPy takes it: a part that comes no time"),
     "field that names a type": Choice(
         True, True, "[('bfloat16', '<V2')]: the type that a typestr cannot say, and no field"),
+    "field that names a type in the other byte order": Choice(
+        True, True, "the type has one order only, so that its bytes in the other are but bytes"),
     "name twice": Choice(False, False, "NumPy refuses it: which field is meant?"),
     "NUL in a name": Choice(False, False, "C would see another name"),
     "name that is no UTF-8": Choice(False, False, "no C string says it"),
@@ -123,6 +125,7 @@ class Judge:
         self.name = "__array_interface__" if host else "__cuda_array_interface__"
         self.faults = set()
         self.facts = {}
+        self.is_other_order = False  # as a typestr of bytes says, for which it means nothing
         self.entry = "interface"
         try:
             self.dict = self.entries_of(value)
@@ -261,6 +264,8 @@ class Judge:
             self.choose("'|' on several bytes")
         if order not in ("<", ">"):
             order = NATIVE
+        elif order != NATIVE and kind == "V" and number > 1:
+            self.is_other_order = True
         return Type(kind, order if matters else "|", size, self.unit_of(step, unit))
 
     def unit_of(self, step, unit):
@@ -431,6 +436,9 @@ class Judge:
             size = 0
         self.need(size == dtype.itemsize)
         if len(fields) == 1 and fields[0] in EXTENSIONS and dtype.kind == "V":
+            if self.is_other_order:
+                self.choose("field that names a type in the other byte order")
+                return
             self.choose("field that names a type")
             typestr = f"{NATIVE}V2" if dtype.itemsize == 2 else "|V1"
             self.facts.update(typestr=typestr, descr=[("", typestr)])
@@ -455,11 +463,11 @@ class Judge:
                 self.choose("tuple subclass")
             parts = tuple(item)
             self.need(len(parts) in (2, 3))
-            name, bare = self.field_name(parts[0])
-            if bare:
-                if bare in names:
+            name, keys = self.field_name(parts[0])
+            for key in keys:
+                if key in names:
                     self.choose("name twice")
-                names.add(bare)
+                names.add(key)
             if isinstance(parts[1], (list, tuple)):
                 kind, nbytes = self.fields(parts[1], depth + 1)
                 if nbytes == 0:
@@ -494,12 +502,12 @@ class Judge:
         return tuple(extents)
 
     def field_name(self, value):
-        """A field's name as it is kept, and without its title."""
+        """A field's name as it is kept, and by what it is found: its title, too."""
         if isinstance(value, (tuple, list)):
             title, name = self.pair(value)
-            return (title, name), name
+            return (title, name), [title, name] if name else [title]
         name = self.name_text(value)
-        return name, name
+        return name, [name] if name else []
 
     def pair(self, value):
         parts = self.tuple(value)

@@ -5,6 +5,7 @@ import copy
 import ctypes
 import gc
 import hashlib
+import itertools
 import operator
 import pickle
 import re
@@ -553,6 +554,33 @@ def test_a_producer_s_dtype_says_bfloat16(dtype):
     assert extension_of(libcai.from_interface(given.__cuda_array_interface__)) == 0
 
 
+@pytest.mark.parametrize("typestr", [">V2", "<V2", "|V2"])
+def test_bfloat16_has_one_byte_order(typestr):
+    """In the other one its bytes are but bytes: a consumer would read other numbers."""
+    is_other = typestr == ">V2"
+    given = Void("bfloat16", typestr=typestr)
+    named = producer(typestr=typestr, descr=[("bfloat16", typestr)])
+    for array in (libcai.asarray(given), libcai.asarray(given, strict=True), libcai.asarray(named)):
+        assert array.typestr == ("|V2" if is_other else "<V2")
+        assert (array.dtype == ml_dtypes.bfloat16) is not is_other
+        again = libcai.asarray(producer(**array.__cuda_array_interface__))
+        assert again.dtype == array.dtype
+    for read in (given, named):
+        assert (libcai.cffi.array_from(read).dtype.ext == 0) is is_other
+
+
+def test_numpy_s_bfloat16_in_the_other_byte_order():
+    dtype = np.dtype(ml_dtypes.bfloat16)
+    values = np.array([1, 2, 3], dtype).astype(dtype.newbyteorder(">"))
+    array = libcai.asarray(values)
+    assert (array.typestr, array.dtype) == ("|V2", np.dtype("V2"))
+    with pytest.raises(libcai.UseError, match="from and to are of different types"):
+        libcai.copy(values, np.zeros(3, dtype))
+    with pytest.raises(libcai.UseError, match="bfloat16 is not made in the other byte order"):
+        libcai.empty(3, values.dtype)
+    assert libcai.empty(3, dtype.newbyteorder("=")).dtype == dtype
+
+
 @pytest.mark.parametrize("dtype", [None, "float16", "V2", 5, np.dtype("V2"), ["bfloat16"]])
 def test_what_is_not_certain_stays_void(dtype):
     array = libcai.asarray(Void(dtype))
@@ -569,6 +597,46 @@ def test_a_field_s_name_says_bfloat16():
     again = libcai.asarray(Void(array.dtype, **array.__cuda_array_interface__))
     assert again.dtype == ml_dtypes.float8_e5m2
     assert libcai.cffi.array_from(again).dtype.ext == 3
+
+
+def numbers_with_fields(number):
+    """A type of NumPy's that is a number and has fields."""
+    parts = [(name, f"|u{size}") for name, size in zip("abcd", (1, 2, 4, 8), strict=True)]
+    for kept in itertools.chain.from_iterable(itertools.combinations(parts, n) for n in (1, 2, 3)):
+        if sum(np.dtype(kind).itemsize for _, kind in kept) == np.dtype(number).itemsize:
+            yield np.dtype((number, list(kept)))
+    size = np.dtype(number).itemsize
+    yield np.dtype((number, [(("title", "name"), f"V{size}")]))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(
+    "kind", ["b1", "i1", "u1", "i2", "u4", "i8", "f2", "f4", "f8", "c8", "c16"]
+)
+def test_numpy_s_arrays_are_read_as_their_dicts_are(kind, order):
+    """By the struct, which is shorter: byte order, read-only mark and fields are the dict's."""
+    number = np.dtype(order + kind)
+    base = np.arange(24).astype(number)
+    for dtype in (number, *numbers_with_fields(number)):
+        for values in (base, base.reshape(2, 3, 4), base[::-2], base[:0], base[:1].reshape(())):
+            given = values.view(dtype)
+            for writeable in (True, False):
+                given.flags.writeable = writeable
+                one, other = libcai.asarray(given), libcai.asarray(Host(given.__array_interface__))
+                for name in (
+                    "typestr",
+                    "descr",
+                    "readonly",
+                    "shape",
+                    "strides",
+                    "byteorder",
+                    "data",
+                ):
+                    assert getattr(one, name) == getattr(other, name), (name, dtype)
+                assert one.typestr == number.str
+                copied = np.asarray(libcai.copy(given))
+                assert copied.dtype == number
+                np.testing.assert_array_equal(copied, values)
 
 
 def test_numpy_s_arrays_of_ml_dtypes():

@@ -254,6 +254,16 @@ def test_values_that_do_not_fit(typestr, value):
     assert bytes(np.asarray(array)) == bytes(array.nbytes)
 
 
+def test_integers_that_are_too_large_for_a_short_float():
+    for number in (2**63, 2**64, 2**200, 10**400):
+        for sign in (1, -1):
+            made = libcai.full(1, sign * number, "float8_e5m2")
+            assert made.item(0) == sign * float("inf")
+    assert libcai.full(1, 10**400, "bfloat16").item(0) == float("inf")
+    assert libcai.full(1, 2**64, "bfloat16").item(0) == 2.0**64
+    assert libcai.full(1, 3, "bfloat16").item(0) == 3
+
+
 TIMES = [
     ("<M8[s]", 2**63),
     (">m8[D]", -(2**64)),

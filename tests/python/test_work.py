@@ -35,6 +35,29 @@ def test_copies_are_numpys(numbers, data):
     np.testing.assert_array_equal(target, source)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [("a", ">f4"), ("b", "<i4")],
+        [("a", "<i4"), ("b", "<f4")],
+        [("a", "<f4"), ("b", "<i2", (2,))],
+        [("a", "<f4"), ("b", [("c", "<i2"), ("d", "<i2")])],
+        [("a", "<f8")],
+    ],
+)
+def test_a_copy_to_other_fields_is_refused(fields):
+    """It would be of bytes, which are other numbers there."""
+    source = np.ones(3, [("a", "<f4"), ("b", "<i4")])
+    with pytest.raises(libcai.UseError, match="different types"):
+        libcai.copy(source, np.zeros(3, fields))
+    renamed = np.zeros(3, [("x", "<f4"), ("y", "<i4")])
+    libcai.copy(source, renamed)
+    assert renamed.tolist() == source.tolist()
+    plain = np.zeros(3, "V8")
+    libcai.copy(source, plain)
+    assert plain.tobytes() == source.tobytes()
+
+
 def test_copies_are_new():
     source = libcai.full(3, 5, "<i4")
     for made in (libcai.copy(source), source.to("cpu"), libcai.to(source, "cpu", kind="host")):

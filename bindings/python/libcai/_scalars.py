@@ -59,6 +59,8 @@ def _packed_by_numpy(value, array):
         if len(value) > most:  # NumPy would truncate it
             raise _unfit(value, array)
 
+    if array.kind == "V" and isinstance(value, int) and array.dtype.type is not numpy.void:
+        value = _as_float(value)
     try:
         made = numpy.array(value, array.dtype)
     except OverflowError:
@@ -70,6 +72,14 @@ def _packed_by_numpy(value, array):
     if array.kind in "mM":
         _check_time(numpy, value, made, array)
     return made.tobytes()
+
+
+def _as_float(number):
+    """Of any integer, of which ml_dtypes takes the short ones only."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
 
 
 def _check_time(numpy, value, made, array):

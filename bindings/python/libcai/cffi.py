@@ -11,6 +11,7 @@ lib : object
 """
 
 import re
+import sys
 from collections import deque
 from pathlib import Path
 
@@ -141,7 +142,7 @@ def array_from(obj, *, strict=False):
     if is_float8:
         borrowed.dtype.ext = lib.CAI_EXT_FLOAT8_E5M2
     else:
-        _say_extension(borrowed, obj)
+        _say_extension(borrowed, obj, interface.typestr)
     kept = _Kept((obj, unpacker.mask_holder, streams))
     out = ffi.new("cai_array **")
     context = ffi.cast("void *", int(_libc_ffi.cast("uintptr_t", kept.word)))
@@ -159,10 +160,14 @@ def array_from(obj, *, strict=False):
     return ffi.gc(out[0], let_go)
 
 
-def _say_extension(array, obj):
-    """The extended type that the object's dtype names for one or two void bytes of the dict."""
+def _say_extension(array, obj, typestr):
+    """The extended type that the object's dtype names for one or two void bytes of the dict, unless
+    its typestr says the other byte order."""
     dtype = array.dtype
     if dtype.kind != ord("V") or dtype.itemsize > 2 or dtype.ext or array.descr:
+        return
+    other_order = b">" if sys.byteorder == "little" else b"<"
+    if dtype.itemsize > 1 and typestr.text[0] == other_order:
         return
     ext = getattr(lib, f"CAI_EXT_{(dtype_name(obj) or 'NONE').upper()}", lib.CAI_EXT_NONE)
     if dtype.itemsize == (2 if ext == lib.CAI_EXT_BFLOAT16 else 1):

@@ -504,7 +504,8 @@ static int cai_py_struct_array(PyObject *capsule, cai_array *out, int64_t *strid
   };
   int64_t step;
   if (!given) PyErr_Clear();
-  if (!given || given->two != 2 || !strchr("biufc", given->kind)) return 0;
+  /* With fields NumPy clears the flags, too. */
+  if (!given || given->two != 2 || !strchr("biufc", given->kind) || given->descr) return 0;
   if (given->ndim < 0 || given->ndim > CAI_MAX_NDIM) return 0;
   *out = host;
   out->data = (uint64_t)(uintptr_t)given->data;

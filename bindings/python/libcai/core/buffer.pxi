@@ -128,7 +128,7 @@ cdef str struct_format(list descr):
 
 
 cdef bytes format_of_array(Array self):
-    if self.array.descr == NULL:
+    if self.array.descr == NULL or self.array.dtype.kind != c"V":  # the fields of a number are no type
         return format_of(&self.array.dtype)
     text = struct_format(descr_of(self))
     try:

@@ -188,9 +188,15 @@ cdef bint take_float8(Reading *r, PyObject *holder) except -1:
     return True
 
 
-cdef int say_extension(cai_py_block *block) except -1:
-    """Takes the exporter's dtype for bytes that may be a bfloat16. Ends the block on failure."""
+cdef char OTHER_ORDER = c">" if sys.byteorder == "little" else c"<"
+
+
+cdef int say_extension(cai_py_block *block, const cai_value *typestr) except -1:
+    """Takes the exporter's dtype for bytes that may be a bfloat16, unless the typestr says the
+    other byte order. Ends the block on failure."""
     cdef cai_dtype *dtype = &block.array.dtype
+    if dtype.itemsize > 1 and typestr.text[0] == OTHER_ORDER:
+        return 0
     try:
         ext = extension_of.get(dtype_name(<object>block.exporter), CAI_EXT_NONE)
     except BaseException:
@@ -245,7 +251,7 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     if is_float8:
         block.array.dtype.ext = CAI_EXT_FLOAT8_E5M2
     elif ask and may_be_extended(&block.array):
-        say_extension(block)
+        say_extension(block, &r.interface.typestr)
     return wrap(&block.array, &block.owner)
 
 
@@ -345,8 +351,8 @@ def asarray(obj, /, *, bint strict=False, route=None):
     Parameters
     ----------
     obj : object
-        As above; an `Array` is returned unchanged. NumPy's scalars and masked arrays are refused:
-        their dict points to a temporary, or omits the mask. PyTorch tensors that require grad, or
+        As above; an `Array` is returned unchanged. NumPy's scalars, and its masked arrays that have
+        a mask, are refused: their dict points to a temporary, or omits the mask. PyTorch tensors that require grad, or
         whose conjugation or sign is not in memory, are refused, too.
     strict : bool
         Accept only a dict that follows the text of version 3 to the letter; otherwise every dict

@@ -43,7 +43,11 @@ cdef str numpy_typestr(given):
     dtype = numpy.dtype(given)
     if dtype.fields is not None or dtype.subdtype is not None:
         raise UseError(f"typestr: {dtype} is structured, where a single item is wanted")
-    return dtype.name if dtype.name in EXTENSIONS else dtype.str
+    if dtype.name not in EXTENSIONS:
+        return dtype.str
+    if not dtype.isnative and dtype.itemsize > 1:
+        raise UseError(f"typestr: {dtype.name} is not made in the other byte order")
+    return dtype.name
 
 
 cdef tuple type_of(given, cai_array *out):
@@ -338,7 +342,8 @@ def copy(array, to=None, *, stream=None):
     array : object
         What `asarray` takes, of any strides.
     to : object, optional
-        The destination: of the same shape and type, not read-only, not overlapping. Default: a new
+        The destination: of the same shape and type (names of fields may differ, and bytes without
+        fields may be any), not read-only, not overlapping. Default: a new
         `Array` on the same device, as `to` makes one. A mask is copied, too, to a mask of the same
         type, which `to` must then have. If only `to` has a mask, it is set to true.
     stream : Stream or object, optional

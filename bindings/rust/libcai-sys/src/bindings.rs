@@ -1863,11 +1863,13 @@ functions! {
     /// that event. No event can be recorded if the stream is another thread's 2, or is in a capture that
     /// it was not in at the beginning (or that a beginning without order has not asked about), or if the
     /// driver fails. Then the use takes references to the owners, which [`cai_drain()`] with `wait` releases
-    /// (if there is no memory to record them, they leak). The call does not return which case it was:
-    /// after every abandon, call [`cai_drain()`] with `wait`, outside of captures and with the stream's
-    /// context current, before other code uses the arrays. In a capture the graph takes references, too.
-    /// A stream that [`CAI_USE_FORK`] has taken into a capture is joined back, except a 2 on another thread
-    /// than the one that began: then that capture is lost.
+    /// (if there is no memory to record them, they leak, and nothing waits for the work: the hook of
+    /// [`cai_on_failure()`] receives that). The call does not return which case it was: after every abandon,
+    /// call [`cai_drain()`] with `wait`, outside of captures and with the stream's context current, before
+    /// other code uses the arrays. In a capture the graph takes references, too. A stream that
+    /// [`CAI_USE_FORK`] has taken into a capture is joined back, except if it is a 2 on another thread than
+    /// the one that began, or if the driver fails: then that capture is lost, and the hook of
+    /// [`cai_on_failure()`] receives that.
     ///
     /// # Arguments
     ///
@@ -2092,8 +2094,8 @@ functions! {
     ///
     /// [`CAI_OK`], also without a driver if nothing was deferred; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`],
     /// also in a function on a GPU stream, which must not call the driver; [`CAI_ERR_STATE`] in a
-    /// forked child, where what was deferred before the fork never ends; [`CAI_ERR_MEMORY`]. Since
-    /// 0.1.
+    /// forked child, if anything is deferred: what was before the fork never ends there;
+    /// [`CAI_ERR_MEMORY`]. Since 0.1.
     pub fn cai_drain(wait: i32, left: *mut i64, error: *mut cai_error) -> cai_status;
     /// Calls body(context) so that it may free memory and harms no capture. For callers that defer
     /// releases themselves, as a language binding does that must not run producers' code on every

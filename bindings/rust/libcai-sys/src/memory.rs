@@ -1330,10 +1330,11 @@ functions! {
     ///   these before. If work of a CPU stream calls it, it does not wait, since that would
     ///   be for itself: then no other stream's work on such memory may be pending. It frees
     ///   what libcai's managers have allocated from pools, which outlive the context, and
-    ///   calls the `release` of wrapped streams of the context, while these exist. After it,
-    ///   using memory, streams and events of the device that are still referenced returns
-    ///   [`CAI_ERR_STATE`]; releasing them is safe. The context stays current wherever it was,
-    ///   and the next function that works on the device creates it again
+    ///   calls the `release` of wrapped streams of the context, while these exist. Close
+    ///   open uses on the context's streams before. After it, using memory, streams and
+    ///   events of the device that are still referenced returns [`CAI_ERR_STATE`]; releasing
+    ///   them is safe. The context stays current wherever it was, and the next function that
+    ///   works on the device creates it again
     ///
     /// # Returns
     ///
@@ -1494,9 +1495,9 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; the failure of earlier work; the failure of `work` if it ran at once (the
-    /// context is the caller's then, too); [`CAI_ERR_CAPTURE`] if `done` is given and the stream is
-    /// being captured, and if its capture was invalidated; [`CAI_ERR_STATE`] after a reset;
-    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// context is the caller's then, too); [`CAI_ERR_CAPTURE`] if `work` and `done` are given and
+    /// the stream is being captured, and if its capture was invalidated; [`CAI_ERR_STATE`] after a
+    /// reset; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_stream_enqueue(
@@ -1709,8 +1710,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if it was recorded in a capture; [`CAI_ERR_STATE`] after a reset;
-    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if it was recorded in a capture; [`CAI_ERR_STATE`] after a reset,
+    /// and in a forked child if work of the parent's is pending; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_event_query(
@@ -1904,7 +1906,8 @@ functions! {
     /// Allocates from a manager, as [`cai_memory_alloc()`] does, but without a handle; for adaptors. If
     /// memory is short, libcai frees what is pending and asks the manager once more, on the condition
     /// that memalloc names. libcai checks the manager's block: if it is too small or misaligned, libcai
-    /// frees it at once by the manager's memfree or memhostfree, and returns [`CAI_ERR_STATE`].
+    /// frees it at once by the manager's memfree or memhostfree, and returns [`CAI_ERR_STATE`]; a block at
+    /// address 0 is refused likewise, and not freed.
     ///
     /// # Arguments
     ///
@@ -2221,7 +2224,8 @@ functions! {
     /// Sets the stream in whose order memory is freed. The free, and uses of the memory's arrays, still
     /// come after the work that is pending on the old stream. The new stream counts as an array that
     /// comes with another stream: before its own work on the new stream the producer must call
-    /// [`cai_array_reclaim()`], and after its own work on another stream it must publish.
+    /// [`cai_array_reclaim()`], and after its own work on any stream it must publish: arrays that were made
+    /// before come with the old stream.
     ///
     /// # Arguments
     ///
@@ -2363,8 +2367,8 @@ functions! {
     /// told of work that is still pending once the capture has ended. Arrays of such memory can be used
     /// in a capture only if the memory's stream is in it. Work of CPU streams is always ordered between
     /// the two. A release in a function on a GPU stream, or while a blocking stream is being captured
-    /// and the memory's stream is 1, is completed by a later call: call [`cai_drain()`], after the capture,
-    /// before `array` is used.
+    /// and the memory's stream is 1, or in which the driver fails (the hook of [`cai_on_failure()`] receives
+    /// that), is completed by a later call: call [`cai_drain()`], after the capture, before `array` is used.
     ///
     /// For a read-only array the memory is [`CAI_MEMORY_READONLY`]; it is a view if the whole may be
     /// written. It is [`CAI_MEMORY_FREED`] once the array's owner is [`CAI_OWNER_FREED`].
@@ -2412,7 +2416,9 @@ functions! {
     /// # Arguments
     ///
     /// - `from`: any strides; [`CAI_ACCESS_READ`]
-    /// - `to`: not read-only; of the same shape and dtype; must not overlap `from`
+    /// - `to`: not read-only; of the same shape and dtype, and with fields of the same types if
+    ///   both are of kind V and have a descr; their names may differ. Must not overlap
+    ///   `from`
     /// - `stream`: of the device of either array, or of the device that either's memory was allocated
     ///   for. It must be a GPU's unless the host may use both arrays (memory of the CPU,
     ///   and pinned memory). NULL: the thread's current stream of `to`'s device; of
