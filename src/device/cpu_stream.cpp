@@ -102,7 +102,7 @@ std::shared_ptr<Mark> CpuStream::mark() {
 
 void CpuStream::wait(const std::shared_ptr<Mark> &mark) {
   if (!queue_) return mark->wait();
-  if (mark->is_passed() || mark->by() == queue_.get()) return;
+  if (!mark->is_pending() || mark->by() == queue_.get()) return;
   push_wait(*this, mark, true, [](const SharedMark &theirs) { theirs->wait(); });
 }
 

@@ -35,7 +35,7 @@ class CpuEvent final : public cai_event {
 
   bool is_busy() override {
     const std::shared_ptr<Mark> last = mark();
-    return last && !last->is_passed();
+    return last && last->is_pending();
   }
 
   void synchronize() override {

@@ -215,9 +215,14 @@ void Mark::pass() noexcept {
   passed_.notify_all();
 }
 
-void Mark::wait() const {
-  if (is_passed()) return;
+bool Mark::is_pending() const {
+  if (is_passed()) return false;
   if (process_ != forks()) fail_in_child();
+  return true;
+}
+
+void Mark::wait() const {
+  if (!is_pending()) return;
   if (by_ && by_->is_here()) {
     throw Failure(CAI_ERR_STATE, {},
                   "the event cannot be waited for here: this is the thread that must complete it");

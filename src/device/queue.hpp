@@ -90,7 +90,9 @@ class Mark {
 
   void pass() noexcept;
   bool is_passed() const noexcept { return passed_.load(std::memory_order_acquire) != 0; }
-  // Throws CAI_ERR_STATE on the thread that must pass it, and in a process without that thread.
+  // Throws CAI_ERR_STATE in a process without the thread that must pass it.
+  bool is_pending() const;
+  // Likewise, and on that thread.
   void wait() const;
   std::chrono::steady_clock::time_point time() const noexcept {
     return time_.load();

@@ -30,7 +30,8 @@ class Session {
 
   const Driver &cu;
   Faults faults;
-  bool met_capture = false;  // a stream that the call works on is being captured
+  bool met_capture = false;         // a stream that the call works on is being captured
+  bool must_know_captures = false;  // it is a fault if the driver does not say what is captured
 
   void finish();
 

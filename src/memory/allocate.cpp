@@ -399,6 +399,9 @@ cai_status cai_memory_pin(cai_device device, void *host, uint64_t size, uint32_t
     if (flags & ~uint32_t{CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED}) {
       memory::fail_field("flags", flags, "it has unknown bits");
     }
+    if (size > UINT64_MAX - reinterpret_cast<uintptr_t>(host)) {
+      memory::fail_field("size", size, "leaves the address space");
+    }
     *out = memory::make(device, kind, [&](cai_memory &memory) {
       memory::pin(memory, host, size, flags);
       memory.give_back = memory::unpin_block;

@@ -446,7 +446,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     keeping.emplace(uses, stream);
   };
   Event event = event_after_all(array, value, before);
-  if (stores_here(keeper)) {
+  if (keeping) {
     // Consumers that already have the array learn of the event only from its owner.
     driver::Session session;
     Stream stream = stream_here(session, value);

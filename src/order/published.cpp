@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "order/above.hpp"
 #include "order/producers.hpp"
 #include "order/trace.hpp"
 
@@ -17,6 +18,9 @@ void forget_stream(const Published &published) noexcept {
   Uses *const kept = published.differs ? uses_of(keeper_of(published.root)) : nullptr;
   if (kept) kept->agree();
   if (!published.told.load(std::memory_order_acquire)) return;
+  // Then the stream was destroyed, too, and there is nothing pending.
+  const cai_owner &keeper = *keeper_of(published.root);
+  if (is_freed(keeper) && ask(above.has_lost_context, keeper)) return;
   static_cast<void>(guard(nullptr, [&] {
     driver::Session session;
     Uses &uses = make_uses_of(keeper_of(published.root));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/report.hpp"
 #include "driver/host_function.hpp"
 #include "driver/pointer.hpp"
 #include "order/above.hpp"
@@ -105,24 +106,32 @@ void settle_some(driver::Session &session, const Stream &stream, int64_t asked, 
   }
 }
 
-// Runs `body(context, id)` in each context that exists and can be queried.
+// Runs `body(context, id)` in each context that exists and can be queried, whatever fails in
+// another one. Then throws the first failure.
 template <class Body>
 void in_each(driver::Session &session, Body &&body) {
-  cai_error error;
+  cai_error error, failure;
+  bool any_failed = false;
   std::vector<driver::CUcontext> contexts = session.primaries();
   const driver::CUcontext current = session.current();
   if (current && std::find(contexts.begin(), contexts.end(), current) == contexts.end()) {
     contexts.push_back(current);
   }
   session.use_relaxed_mode();
-  for (const driver::CUcontext context : contexts) {
+  const auto ask_in = [&](driver::CUcontext context) {
     session.in(context, [&] {
       std::uint64_t id = 0;
       const cai_status status = guard(&error, [&] { id = session.id_of(context); });
       if (status == CAI_OK) return body(context, id);
       if (!session.is_destroyed(context)) throw Failure(error);
     });
+  };
+  for (const driver::CUcontext context : contexts) {
+    if (guard(&error, [&] { ask_in(context); }) == CAI_OK || any_failed) continue;
+    any_failed = true;
+    failure = error;
   }
+  if (any_failed) throw Failure(failure);
 }
 
 // Those whose context is not known: the host waits in each context that can be queried.
@@ -458,7 +467,8 @@ std::unique_ptr<Uses> new_holder(cai_owner *owner) {
 
 void park(cai_owner *owner, Stream stream) noexcept {
   owner->retain(owner);
-  static_cast<void>(guard(nullptr, [&] {  // without memory it stays forever
+  cai_error error;
+  const cai_status status = guard(&error, [&] {
     std::unique_ptr<Uses> holder = new_holder(owner);
     static_cast<void>(guard(nullptr, [&] {
       driver::Session session;
@@ -467,7 +477,12 @@ void park(cai_owner *owner, Stream stream) noexcept {
     }));
     holder->lose(stream);
     put_off(holder.release());
-  }));
+  });
+  if (status == CAI_OK) return;
+  fail(&error, status, {},
+       "work on stream 0x%llx cannot be noted: nothing waits for it, and the owner leaks",
+       static_cast<unsigned long long>(stream.value));
+  report(error);
 }
 
 void hold_for_graph(driver::Session &session, const driver::Capture &capture, cai_owner *owner) {
@@ -497,7 +512,8 @@ static Ended end_all(Ask ask, deferred::Survey &survey, bool asks_lost, driver::
   Ending ending;
   attempt([&] {
     driver::Session session;
-    if (asks_lost) await_lost(session, survey, ending);
+    session.must_know_captures = true;  // else it would return that all is well, and leave some
+    if (asks_lost) attempt([&] { await_lost(session, survey, ending); });
     settle_all(session, ask, survey, ending);
     session.finish();
   });

@@ -144,7 +144,9 @@ bool is_captured(driver::Session &session, Stream &stream) noexcept {
   session.met_capture = met_capture;  // the stream may be one of another thread's
   if (status == CAI_OK) return bool(stream.capture);
   // If the driver does not say, this counts as true, unless the stream was destroyed.
-  return !driver::says_gone(error.native);
+  if (driver::says_gone(error.native)) return false;
+  if (session.must_know_captures && status != CAI_ERR_CAPTURE) session.faults.note(error);
+  return true;
 }
 
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other) {

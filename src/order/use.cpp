@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "core/report.hpp"
 #include "order/forks.hpp"
 #include "order/open_use.hpp"
 #include "order/owned.hpp"
@@ -513,7 +514,9 @@ void for_each_owner(OpenUse &use, Body &&body) {
 
 // Makes the owners keep what is pending on the stream. Owners that keep no uses are held until it
 // is complete; owners with functions of their own are told. Returns false if other work is pending.
-bool keep_abandoned(OpenUse &use) {
+// `joined` receives why the stream was not joined back to the one whose capture it was taken into;
+// or CAI_OK.
+bool keep_abandoned(OpenUse &use, cai_error &joined) {
   const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
   driver::Session session;
@@ -532,7 +535,8 @@ bool keep_abandoned(OpenUse &use) {
     if (!told.empty()) call_out(use.stream, use.context, tell);
     return are_all;
   };
-  attempt(session, -1, [&] { join_back(session, use, consumer); });
+  joined.status = guard(&joined, [&] { join_back(session, use, consumer); });
+  if (joined.status == CAI_ERR_CAPTURE) throw Failure(joined);
   if (consumer.capture) {
     for_each_owner(use, [&](cai_owner *owner) {
       cai_owner *const keeper = keeper_of(owner);
@@ -573,12 +577,28 @@ bool keep_abandoned(OpenUse &use) {
   return are_told();
 }
 
+[[gnu::cold]] void report_lost_capture(const OpenUse &use, const cai_error &why) noexcept {
+  cai_error error;
+  fail(&error, why.status, {why.entry, why.index, why.native},
+       "stream 0x%" PRIx64 " cannot be joined back to stream 0x%" PRIx64
+       ", whose capture may be lost: %s",
+       use.stream, use.fork, why.message);
+  report(error);
+}
+
 void abandon(OpenUse &use) noexcept {
   if (use.count == 0 && !use.fork) return;
   bool is_kept = false;
-  const cai_status status = guard(nullptr, [&] { is_kept = keep_abandoned(use); });
+  constexpr cai_status untried = 1;
+  cai_error error, joined;
+  joined.status = untried;
+  const cai_status status = guard(&error, [&] { is_kept = keep_abandoned(use, joined); });
   // Without a driver nothing is pending, and neither in a forked child.
-  if (is_kept || status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) return;
+  if (status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) return;
+  if (use.fork && joined.status != CAI_OK) {
+    report_lost_capture(use, joined.status == untried ? error : joined);
+  }
+  if (is_kept) return;
   const Stream consumer{use.stream, use.context, -1};
   for_each_owner(use, [&](cai_owner *owner) { park(owner, consumer); });
 }

@@ -170,7 +170,7 @@ GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)
   waits_ = std::any_of(uses, uses + count, [](const Use &use) { return is_of_host(*use.array); });
   if (!waits_) return;
   order::require_not_capturing(session_, stream_,
-                               "has the host's memory, for which the host must wait");
+                               "for an array in its own memory the host must wait");
 }
 
 void GpuWork::begin() {

@@ -328,6 +328,8 @@ TEST(Fork, ChildCannotUseWhatItsParentHad) {
               EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_create(gpu0, 0, &made, error));
               EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_query(of_gpu_too, &busy, error));
               EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_synchronize(pending, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_query(pending, &busy, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_wait(pending, at_once, error));
               EXPECT_FAILS(CAI_ERR_STATE, "forked",
                            cai_device_count(CAI_DEVICE_CUDA, &number, error));
               EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_device_parse("gpu:0", &device, error));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "hook.hpp"
 #include "statuses.hpp"
 
 namespace test {
@@ -126,21 +127,6 @@ inline cai_statistics statistics(const cai_manager *manager) {
   EXPECT_EQ(cai_manager_statistics(manager, &found, &error), CAI_OK) << error.message;
   return found;
 }
-
-// Collects the failures of cai_on_failure() while it exists.
-struct Failures {
-  std::vector<std::string> messages;
-
-  Failures() {
-    const auto hear = [](void *context, const cai_error *error) {
-      static_cast<Failures *>(context)->messages.emplace_back(error->message);
-    };
-    EXPECT_EQ(cai_on_failure(hear, this, nullptr), CAI_OK);
-  }
-  Failures(const Failures &) = delete;
-  Failures &operator=(const Failures &) = delete;
-  ~Failures() { EXPECT_EQ(cai_on_failure(nullptr, nullptr, nullptr), CAI_OK); }
-};
 
 // A manager with only the required functions, which records each call. It is passed as the params
 // of its own table.

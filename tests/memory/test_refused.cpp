@@ -278,6 +278,9 @@ TEST_F(Refused, Pinned) {
   EXPECT_FAILS(CAI_ERR_VALUE, "kind", pin(bytes, CAI_KIND_DEFAULT, 0, &out, error));
   EXPECT_FAILS(CAI_ERR_VALUE, "flags", pin(bytes, CAI_KIND_PINNED, 4, &out, error));
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "host is NULL", pin(nullptr, CAI_KIND_PINNED, 0, &out, error));
+  void *const last = reinterpret_cast<void *>(~std::uintptr_t{15});
+  EXPECT_FAILS(CAI_ERR_VALUE, "leaves the address space",
+               pin(last, CAI_KIND_PINNED, 0, &out, error));
 
   int released = 0;
   const auto release = [](void *count) { ++*static_cast<int *>(count); };

@@ -6,6 +6,7 @@
 
 #include "capturing.hpp"
 #include "failing.hpp"
+#include "hook.hpp"
 
 namespace test::open_use_tests {
 namespace {
@@ -842,6 +843,60 @@ TEST_F(OpenUse, AbandonedOnAStreamThatHasGoneStaysUntilDrained) {
   EXPECT_FALSE(array.ended());
   EXPECT_EQ(left_after_drain(1), 0);
   EXPECT_TRUE(array.ended());
+}
+
+// The call returns nothing, so that the hook has to receive what the program cannot see.
+TEST_F(OpenUse, AForkThatCannotBeJoinedBackIsReported) {
+  constexpr std::int32_t fails = 999, unjoined = 904;
+  const cai_use_options forks = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  for (const char *const function : {"", "cuEventRecord", "cuStreamWaitEvent"}) {
+    SCOPED_TRACE(function);
+    const bool is_joined = !*function;
+    const Failures failures;
+    const Handle taking = stream();
+    const std::uint64_t consumer = value(stream());
+    Owned array(memory(), CAI_STREAM_STREAM, value(taking));
+    begin_capture(value(taking), relaxed);
+    ASSERT_EQ(begin({array}, consumer, &forks), CAI_OK) << error.message;
+    fill(array->data, 1, consumer);
+    if (!is_joined) MUST(gpu().simcuda_fail(function, 1, fails));
+    cai_use_abandon(&use);
+    ASSERT_EQ(failures.messages.size(), is_joined ? 0U : 1U);
+    if (!is_joined) {
+      EXPECT_NE(failures.messages[0].find("cannot be joined back"), std::string::npos);
+    }
+    Handle graph = nullptr;
+    EXPECT_EQ(gpu().cuStreamEndCapture(taking, &graph), is_joined ? 0 : unjoined);
+    if (graph) MUST(gpu().cuGraphDestroy(graph));
+    array.release();
+    drain_until_ended(array);
+  }
+}
+
+// Whether the host may wait depends on what is captured: it has not waited if the driver does not
+// say that. What does not depend on it ends all the same.
+TEST_F(OpenUse, ADrainThatHasNotWaitedFails) {
+  const std::uint64_t consumer = value(stream());
+  Owned other(memory(), CAI_STREAM_NONE);
+  Owned array(memory(), CAI_STREAM_NONE);
+  ASSERT_EQ(begin({array}, consumer), CAI_OK);
+  fill(array->data, 1, consumer);
+  begin_capture(consumer, relaxed);
+  cai_use_abandon(&use);
+  end_capture(consumer);
+  array.release();
+  const std::uint64_t another = value(stream());
+  ASSERT_EQ(begin({other}, another), CAI_OK) << error.message;
+  fill(other->data, 1, another);
+  ASSERT_EQ(end(), CAI_OK) << error.message;
+  other.release();
+  EXPECT_FALSE(other.ended());
+  MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", 1, 999));
+  EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  EXPECT_FALSE(array.ended());
+  EXPECT_TRUE(other.ended());
+  drain_until_ended(array);
 }
 
 }  // namespace

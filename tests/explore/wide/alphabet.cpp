@@ -271,6 +271,11 @@ constexpr Theme kThemes[] = {
     {1, false,
      "open_guest | make 0 G G1 ? ? - | begin 0 G2 0 - - ? both -"
      " | fail cuEventRecord/cuStreamGetId/memory ? next always | abandon/end | end_guest"},
+    // And the driver fails in the drain, too, that is to wait for it.
+    {1, false,
+     "make 0 ? ? ? stream/None - | begin 0 ? 0 - - ? both - | fail cuEventRecord/memory ? next ?"
+     " | abandon 0 | fail cuStreamGetCaptureInfo/cuCtxGetCurrent ? next"
+     " once | drain wait | produce/dict/begin/release_on"},
     // Owners with functions of their own.
     {1, false,
      "make ? ? ? used_on/own/alone | publish/dict/pass_on/begin/tensor"
