@@ -49,6 +49,15 @@ class Leaving:
         raise SystemExit(0)
 
 leaving = Leaving()
+long = P(shape=(10**5000,))
+
+class Silent:
+    __repr__ = __eq__ = __hash__ = __bool__ = __len__ = __iter__ = lambda *self: 1 / 0
+
+class silent:
+    shape, typestr, data = P(shape=Silent()), P(typestr=Silent()), P(data=Silent())
+    version, strides, stream = P(version=Silent()), P(strides=Silent()), P(stream=Silent())
+    mask, descr = P(mask=Silent()), P(descr=Silent())
 """
 
 
@@ -132,6 +141,18 @@ def test_check_as(here, monkeypatch, told, name, asked, status):
     as_json = told("check", f"producers:{name}", *asked, "--json")
     assert as_json.returncode == status
     assert json.loads(as_json.stdout)["ok"] is (status == 0)
+
+
+def test_check_of_what_cannot_be_shown(here, monkeypatch, told):
+    """An integer of too many digits for Python, and values whose own methods fail."""
+    monkeypatch.chdir(here)
+    entries = ("shape", "typestr", "data", "version", "strides", "stream", "mask", "descr")
+    for name in ("long", *(f"silent.{entry}" for entry in entries)):
+        for reader in ("strict", "import", "numba", "cupy", "torch"):
+            done = told("check", f"producers:{name}", "--as", reader)
+            assert done.stderr == "", (name, reader)
+            # Not every reader looks at every entry.
+            assert done.returncode == 1 or reader in ("numba", "cupy", "torch"), (name, reader)
 
 
 def test_check_says_who_takes_it(here, monkeypatch, told):

@@ -457,20 +457,35 @@ assert not failures, failures
 def test_a_fork_after_the_first_use():
     run(
         """
-import os, warnings
+import os, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later count the threads
 stream = libcai.Stream("gpu")
 here = libcai.Stream("cpu")
 memory = libcai.Memory(64)
 here.enqueue(lambda: None)
 here.synchronize()
+complete = here.record()
+may_go = threading.Event()
+here.enqueue(may_go.wait)
+pending = here.record()
 child = os.fork()
 if child == 0:
     refused(libcai.StateError, "", libcai.Stream, "gpu")
     refused(libcai.StateError, "", stream.synchronize)
+    mine = libcai.Stream("cpu")
+    complete.wait(mine)
+    assert not complete.busy
+    refused(libcai.StateError, "forked", pending.synchronize)
+    refused(libcai.StateError, "forked", pending.wait, mine)
+    refused(libcai.StateError, "forked", lambda: pending.busy)
+    mine.enqueue(may_go.set)
+    mine.synchronize()
+    assert may_go.is_set()
     del stream, memory, here
     sys.exit(7)  # with the handlers at exit
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+may_go.set()
+here.synchronize()
 stream.synchronize()
 """
     )

@@ -672,3 +672,35 @@ with libcai.Stream("gpu:0", mode="async") as mine:
     PYFUNCTYPE(None, c_void_p)(c_void_p.from_address(tensor.value + 16).value)(tensor)
 wait(theirs)
 """)
+
+
+def test_an_exporter_on_the_host_is_asked_for_a_stream_of_the_gpu(simulated):
+    """The stream is one of the device that is asked for: the copy may be pending."""
+    simulated(
+        """
+s, t = libcai.Stream(), libcai.Stream()
+source = libcai.full(64, 3, "|u1", device="gpu")
+source.synchronize()
+asked = []
+class OnTheHost:
+    def __dlpack_device__(self):
+        return 1, 0
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        asked.append((stream, dl_device))
+        return libcai.copy(source, stream=s).__dlpack__(stream=stream, max_version=max_version)
+for stream in (t, t.value, None, -1):
+    made = libcai.from_dlpack(OnTheHost(), device="gpu:0", stream=stream)
+    if stream != -1:
+        read(c_uint64(made.data), 16, c_void_p(made.stream))
+    said = {None: (1, None), -1: (None, None)}.get(stream, (t.value, t.value))
+    assert (made.stream, asked.pop()) == (said[0], (said[1], (2, 0))), (stream, made.stream)
+    s.synchronize()
+    t.synchronize()
+host = libcai.zeros(64, "|u1")
+made = libcai.from_dlpack(host, device="gpu:0", stream=t)
+assert made.stream == t.value
+read(c_uint64(made.data), 16, c_void_p(made.stream))
+there = libcai.from_dlpack(source, device="cpu")
+assert there.item(0) == 3
+"""
+    )

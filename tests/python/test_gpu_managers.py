@@ -293,6 +293,37 @@ refused(libcai.UseError, "nosuch", libcai.set_memory_manager, "nosuch")
     )
 
 
+def test_a_class_chosen_for_every_gpu_that_makes_something_else():
+    run(
+        PYTHON_MANAGER
+        + """
+class Another(Mine):
+    def __init__(self, device):
+        super().__init__("cpu")
+class Nothing(Mine):
+    def __new__(cls, device):
+        return 5
+class Unmade(Mine):
+    def __init__(self, device):
+        pass
+for wrong, kind, text in (
+    (Another, libcai.UseError, "Another, called for gpu:1, made a manager of cpu"),
+    (Nothing, TypeError, "Nothing('gpu:1') returned is 5, and a libcai.MemoryManager is required"),
+    (Unmade, libcai.StateError, "Unmade.__init__() did not call super().__init__()"),
+):
+    libcai.set_memory_manager(wrong)
+    refused(kind, text, libcai.Memory, 64, device="gpu:1")
+libcai.set_memory_manager(Mine)
+assert libcai.Memory(64, device="gpu:1").size == 64
+for answer in (-1, 2**64, (1 << 40, 0, -1)):
+    Mine.memalloc = lambda self, *arguments, answer=answer: answer
+    text = f"Mine returned {answer} for memory: "
+    refused(libcai.UseError, text, libcai.Memory, 64, device="gpu:1")
+""",
+        SIMCUDA_DEVICES="2",
+    )
+
+
 def test_a_python_manager_that_comes_back_to_itself_without_end(simulated):
     simulated(
         PYTHON_MANAGER

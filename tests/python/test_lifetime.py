@@ -418,6 +418,35 @@ if pid:
     )
 
 
+def test_a_fork_waits_for_a_module_that_another_thread_imports():
+    """The child would wait for it forever."""
+    python(
+        """
+import os, signal, sys, threading, warnings
+import libcai
+warnings.simplefilter("ignore")
+started, may_go = threading.Event(), threading.Event()
+class Slow:
+    def find_spec(name, path=None, target=None):
+        if name == "libcai._devices":
+            started.set()
+            may_go.wait()
+sys.meta_path.insert(0, Slow)
+thread = threading.Thread(target=lambda: libcai.zeros(3))
+thread.start()
+started.wait()
+threading.Timer(0.2, may_go.set).start()
+pid = os.fork()
+if pid == 0:
+    signal.alarm(600)  # a hang is a failure
+    libcai.zeros(3)
+    os._exit(0)
+thread.join()
+assert os.waitpid(pid, 0)[1] == 0
+"""
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("most", ["0", "1", "4096"])
 def test_a_long_chain_of_owners_takes_no_deep_stack(most):

@@ -4,12 +4,14 @@
 import gc
 import itertools
 import pickle
+import subprocess
+import sys
 import threading
 import time
 import weakref
 
 import pytest
-from helpers import Gate, eventually, python, run_threads
+from helpers import LIMIT, Gate, eventually, python, run_threads
 from simulation import run
 
 import libcai
@@ -416,6 +418,42 @@ other = libcai.Stream("cpu")
 threading.Thread(target=lambda: other.enqueue(lambda: None), daemon=True).start()
 """
     )
+
+
+CHILDREN = r"""
+import multiprocessing, os, sys, time
+import libcai
+
+def child():
+    stream = libcai.Stream("cpu")
+    stream.enqueue(lambda: (time.sleep(0.1), os.write(1, b"work\n")))
+
+def failing():
+    failing.stream = libcai.Stream("cpu")
+    failing.stream.enqueue(lambda: 1 / 0)
+    sys.unraisablehook = lambda args: os.write(1, repr(args.exc_value).encode() + b"\n")
+
+if __name__ == "__main__":
+    libcai.Stream("cpu")  # so that a fork has all that is loaded
+    context = multiprocessing.get_context(sys.argv[1])
+    for target in (child, failing):
+        process = context.Process(target=target)
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_the_end_of_a_child_waits_for_queued_work(method, tmp_path):
+    """A child of multiprocessing may end without atexit."""
+    program = tmp_path / "children.py"
+    program.write_text(CHILDREN)
+    done = subprocess.run(
+        [sys.executable, program, method], capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "work\nZeroDivisionError('division by zero')\n"
 
 
 # ---- On simcuda --------------------------------------------------------------------------------

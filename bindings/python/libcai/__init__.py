@@ -11,6 +11,7 @@ text" in the documentation is version 3 of the interface, in Numba's documentati
 """
 
 import _thread
+from os import register_at_fork as _register_at_fork
 
 from libcai._version import __version__
 from libcai.errors import BufferError as BufferError
@@ -144,13 +145,35 @@ __all__ = [
 ]
 
 
+# A fork waits for it: a child would wait forever for a module that another thread was importing.
+_importing = _thread.RLock()
+
+
+def _before_fork():
+    _importing.acquire(timeout=1)  # that thread may wait for what the forking thread has
+
+
+def _after_fork():
+    try:  # noqa: SIM105, since contextlib would be imported each time
+        _importing.release()
+    except RuntimeError:  # it was not acquired
+        pass
+
+
+_register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
 def __getattr__(name):
-    home = _HOME.get(name)
+    home = "libcai._devices" if name == "_devices" else _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'libcai' has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(home), name)
+    with _importing:
+        module = import_module(home)
+    if name == "_devices":
+        return module
+    value = globals()[name] = getattr(module, name)
     return value
 
 

@@ -458,8 +458,21 @@ cdef int start() except -1:
     fill_table()
     cai_py_tell_failures = tell_failures
     atexit.register(close)
+    try:
+        threading._register_atexit(settle)
+    except (AttributeError, RuntimeError):  # it is CPython's own, and not taken any more at exit
+        pass
     os.register_at_fork(after_in_child=forked)
     return 0
+
+
+def settle():
+    """At the end of a process of multiprocessing, which may leave out atexit: waits, and reports."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        while cai_py_calls_awaited() > 0:
+            pause()
+        tell_of_streams()
 
 
 def close():
@@ -487,4 +500,4 @@ def forked():
 
 
 start()
-del close, forked
+del close, forked, settle

@@ -56,7 +56,8 @@ class Device(_Pair):
     TypeError
         For arguments that are neither text nor integers.
     CudaError
-        For a GPU that does not exist. Without a driver there is none.
+        For a text that names a GPU that does not exist; without a driver there is none. A
+        `DeviceType` with an ordinal is not looked up.
 
     Notes
     -----

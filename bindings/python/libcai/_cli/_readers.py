@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
+from libcai.errors import shown
+
 KEYS = "shape", "typestr", "data"
 # (kind, bytes) of the numbers of NumPy that PyTorch has, too.
 NUMBERS = {("b", 1), ("f", 2), ("f", 4), ("f", 8), ("c", 8), ("c", 16)}
@@ -36,8 +38,16 @@ class Dtype(NamedTuple):
     is_big_endian: bool
 
 
+def short(value):
+    """The text of a value, which its own __repr__, or the length of an integer, may prevent."""
+    try:
+        return reprlib.repr(value)
+    except Exception:
+        return shown(value)
+
+
 def error(entry, expected, value, advice):
-    return Remark("error", f"{entry}: expected {expected}, got {reprlib.repr(value)}: {advice}")
+    return Remark("error", f"{entry}: expected {expected}, got {short(value)}: {advice}")
 
 
 def missing(entry):
@@ -156,7 +166,7 @@ def numba(interface):
     if wrong:
         yield error("shape", "ints of 64 bits", wrong[0], "write int(extent)")
     elif any(extent < 0 for extent in extents):
-        yield warning("shape", f"numba-cuda takes {reprlib.repr(shape)}, with an extent below 0")
+        yield warning("shape", f"numba-cuda takes {short(shape)}, with an extent below 0")
     yield from strides_of_numba(interface.get("strides"), extents)
 
     yield from judge_typestr(interface)
@@ -374,7 +384,7 @@ def torch(interface):
     if stream is not None:
         yield warning(
             "stream",
-            f"PyTorch does not wait for {reprlib.repr(stream)}: let the host or PyTorch's stream "
+            f"PyTorch does not wait for {short(stream)}: let the host or PyTorch's stream "
             "wait for it before",
         )
 

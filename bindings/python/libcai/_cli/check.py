@@ -109,7 +109,11 @@ def _judged(name, target, report):
 
     reader = _readers.READERS[name]
     if report.protocol == "__cuda_array_interface__":
-        remarks = list(reader.judge(interface))
+        try:
+            remarks = list(reader.judge(interface))
+        except Exception as failure:  # of a value's own methods, which the reader calls, too
+            text = f"interface: {type(failure).__name__}: {failure}"
+            remarks = [_readers.Remark("error", text)]
     else:
         remarks = [
             _readers.Remark(

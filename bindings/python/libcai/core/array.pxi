@@ -704,6 +704,8 @@ cdef class Array:
             If the driver fails.
         StateError
             If the array's memory was freed.
+        NotImplementedError
+            For another argument that is not None, as the interface asks for.
 
         Notes
         -----

@@ -268,7 +268,8 @@ cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
             or not cai_py_class_has(kind, <PyObject *>DLPACK_DEVICE_NAME)):
         return None
     refuse_masked(obj)
-    kind_of_device, device_id = dlpack_device_said(obj)
+    here = dlpack_device_said(obj)
+    kind_of_device, device_id = here if there is None else there
     is_on_cuda = kind_of_device in CUDA_DEVICES
     if stream is None:
         number = LEGACY_STREAM if is_on_cuda else NO_STREAM
@@ -281,11 +282,12 @@ cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
         if answer is not None:
             number, stream = answer
             is_own = True
-    # The host has no streams, and the standard requires None there: a copy to it is complete.
-    if kind_of_device == CAI_DEVICE_CPU or (
-            stream is None and there is not None and there[0] == CAI_DEVICE_CPU):
+    # The stream is one of the wanted device. The host has none: a copy to it is complete, unless the
+    # caller names a stream, which is then passed on. An exporter on the host may accept no stream:
+    # stream 1, which the standard has as its default, is not passed to it.
+    if kind_of_device == CAI_DEVICE_CPU and (stream is None or here[0] == CAI_DEVICE_CPU):
         number = NO_STREAM
-    else:
+    elif here[0] != CAI_DEVICE_CPU or (stream is not None and number != NO_STREAM):
         arguments["stream"] = -1 if number == NO_STREAM else number
     if there is not None:
         arguments["dl_device"] = there

@@ -88,7 +88,7 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
         block: work queued before the capture is in no graph, and is then not ordered, so leave the
         block before the capture. If the block raised too, its own exception is raised, with a note.
     StateError
-        On entry, if an array's memory was freed, and for a block that was entered already; on exit,
+        On entry, if an array's memory was freed, and for a block that is entered already; on exit,
         for one that was not entered, or was left already.
 
     Notes

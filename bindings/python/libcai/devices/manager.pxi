@@ -45,7 +45,8 @@ cdef class MemoryManager:
     ``sys.unraisablehook``. They may call libcai, but endless recursion raises a `StateError`.
 
     ``memalloc(size, align, kind, stream)``
-        Returns an address, or ``(address, host address or 0, size)``. Raises MemoryError if memory
+        Returns an address, or ``(address, host address or 0, size)``; an answer that is refused is
+        an exception, and is not freed. Raises MemoryError if memory
         is short: libcai then runs the pending frees and calls it once more; if there is an
         upstream manager, only if something was pending. Raises NotImplementedError for a kind that
         it does not have.

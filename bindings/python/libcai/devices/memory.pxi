@@ -485,7 +485,7 @@ cdef class Memory:
         Raises
         ------
         StateError
-            If it was freed already.
+            If it was freed already. The first call after a reset that has ended it succeeds.
         CudaError
             For a view.
         BufferError
@@ -583,7 +583,8 @@ cdef class Memory:
 
     @staticmethod
     def validate(address, size=0, *, device, kind="default"):
-        """Checks with the driver whether memory has the stated device, kind and size.
+        """Checks with the driver whether memory has the stated device, kind and size. Of memory that
+        the driver does not know, such as the host's heap, neither address nor size can be checked.
 
         Parameters
         ----------

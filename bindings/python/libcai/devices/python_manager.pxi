@@ -192,14 +192,15 @@ cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
         raise TypeError(
             f"{type(self).__name__} returned {shown(answer)} for memory, neither an address nor "
             "(address, host, size)")
-    if not is_address:
-        address, host, length = parts
+    address, host, length = (answer, 0, size) if is_address else parts
+    try:
         unsigned_of(address, "address", &block.data)
         unsigned_of(host or 0, "host", &block.host)
         unsigned_of(length, "size", &block.size)
-    else:
-        unsigned_of(answer, "address", &block.data)
-        block.size = size
+    except (TypeError, UseError) as failure:
+        raise type(failure)(
+            f"{type(self).__name__} returned {shown(answer)} for memory: {failure}") from None
+    if is_address:
         dereferenceable = cai_is_dereferenceable(cai_manager_device(self.manager), kind)
         block.host = block.data if dereferenceable else 0
     block.cookie = kind
@@ -236,6 +237,14 @@ cdef int forget_blocks(device) except -1:
     return 0
 
 
+cdef int must_be_of(made, device) except -1:
+    """Checks what the chosen class has made for a device."""
+    manager_handle(made, f"what {chosen.__name__}({str(device)!r}) returned")
+    if made.device != device:
+        raise UseError(f"{chosen.__name__}, called for {device}, made a manager of {made.device}")
+    return 0
+
+
 cdef cai_status manager_create(const void *params, cai_device device, cai_manager *upstream,
                                void **out, cai_error *error) noexcept with gil:
     cdef cai_py_link *link = <cai_py_link *>calloc(1, sizeof(cai_py_link))
@@ -250,6 +259,7 @@ cdef cai_status manager_create(const void *params, cai_device device, cai_manage
             link.manager = <PyObject *>making
         else:
             made = chosen(device_object(device))
+            must_be_of(made, device_object(device))
             link.owned = cai_py_keep(<PyObject *>made, False)
             if link.owned == NULL:
                 raise MemoryError()

@@ -359,8 +359,8 @@ cdef class Stream:
         it. It must not wait for work on another stream that waits for it, for example because that
         uses memory on which this work was recorded: both would wait forever. On a GPU stream it runs
         on a thread of the driver, once it gets the GIL: it must not call CUDA, directly or
-        indirectly, and all later work on the stream waits for it. What a garbage collection
-        finds there is freed later.
+        indirectly, and all later work on the stream waits for it. Arrays and memory of libcai that a
+        garbage collection finds there are freed later; the finalisers of other objects run there.
 
         Raises
         ------
