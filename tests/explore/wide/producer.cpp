@@ -15,9 +15,10 @@ namespace {
 void free_bytes(World &world, int block, int freed_on, std::size_t begin, std::size_t size) {
   Block &it = world.blocks[block];
   if (freed_on >= 0 && world.is_capturing(freed_on)) {
-    // An exporter of its own may do as it likes with what nobody keeps a use of. Another thread's 2
-    // has no name here: only its own thread could ask whether it is being captured.
-    const bool is_ours = world.releases && it.keeper == kImported;
+    // An exporter of its own may do as it likes with what nobody keeps a use of, and so may one
+    // that states no stream, since nobody knows what it is freed on. Another thread's 2 has no name
+    // here: only its own thread could ask whether it is being captured.
+    const bool is_ours = it.keeper == kImported && (world.releases || it.unstated >= 0);
     const bool is_elsewhere = freed_on == kPerThread + 1 - world.thread;
     if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
     it.lost = true;
