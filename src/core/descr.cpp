@@ -272,7 +272,7 @@ uint64_t descr_storage(const cai_value &descr) noexcept {
 }
 
 bool says_other_order(const cai_value &typestr) noexcept {
-  return is_text(typestr) && typestr.length && typestr.text[0] == kOtherOrder;
+  return typestr.text[0] == kOtherOrder;
 }
 
 Descr read_descr(const cai_value &descr, const cai_dtype &dtype, bool is_other_order, Judge &judge,

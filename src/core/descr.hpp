@@ -20,7 +20,8 @@ struct Descr {
   uint8_t ext = CAI_EXT_NONE;  // set if the only field is not a field, but names the type
 };
 
-// Whether a typestr says the other byte order than this machine's, also of bytes, which have none.
+// Whether a typestr, which is one, says the other byte order than this machine's; also of bytes,
+// which have none.
 bool says_other_order(const cai_value &typestr) noexcept;
 
 // Reads a descr that is neither missing nor None; `dtype` is the type in typestr, which may say the

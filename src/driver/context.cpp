@@ -13,7 +13,7 @@ void Session::finish() {
 }
 
 Sparing::Sparing(bool needed) noexcept {
-  if (!needed || !is_loaded()) return;
+  if (!needed) return;
   static_cast<void>(guard(nullptr, [&] {
     session_.emplace();
     session_->use_relaxed_mode();

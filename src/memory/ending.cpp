@@ -171,7 +171,7 @@ void keep_own_streams(cai_memory &memory, Try which) {
 // The stream of the array that it is memory of is being captured. That may last longer than the
 // memory's own streams live.
 void leave_own_streams(cai_memory &memory) noexcept {
-  if (!memory.found_by || memory.has_left_streams) return;
+  if (!memory.found_by) return;
   const auto keep = [&] { keep_own_streams(memory, Try::first); };
   memory.has_left_streams = guard(nullptr, keep) == CAI_OK;
 }

@@ -110,8 +110,8 @@ void settle_some(driver::Session &session, const Stream &stream, int64_t asked, 
 // another one. Then throws the first failure.
 template <class Body>
 void in_each(driver::Session &session, Body &&body) {
-  cai_error error, failure;
-  bool any_failed = false;
+  cai_error error;
+  driver::Faults failed;
   std::vector<driver::CUcontext> contexts = session.primaries();
   const driver::CUcontext current = session.current();
   if (current && std::find(contexts.begin(), contexts.end(), current) == contexts.end()) {
@@ -127,11 +127,9 @@ void in_each(driver::Session &session, Body &&body) {
     });
   };
   for (const driver::CUcontext context : contexts) {
-    if (guard(&error, [&] { ask_in(context); }) == CAI_OK || any_failed) continue;
-    any_failed = true;
-    failure = error;
+    if (guard(&error, [&] { ask_in(context); }) != CAI_OK) failed.note(error);
   }
-  if (any_failed) throw Failure(failure);
+  failed.raise();
 }
 
 // Those whose context is not known: the host waits in each context that can be queried.

@@ -536,7 +536,6 @@ bool keep_abandoned(OpenUse &use, cai_error &joined) {
     return are_all;
   };
   joined.status = guard(&joined, [&] { join_back(session, use, consumer); });
-  if (joined.status == CAI_ERR_CAPTURE) throw Failure(joined);
   if (consumer.capture) {
     for_each_owner(use, [&](cai_owner *owner) {
       cai_owner *const keeper = keeper_of(owner);

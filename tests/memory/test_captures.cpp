@@ -662,11 +662,13 @@ TEST_F(Captures, MemoryOfSomebodysArrayNeedsNoStreamThatGoesMeanwhile) {
       cai_stream_release(wrapped);
       OwnArray array = array_of(memory, {size});
       ASSERT_OK(cai_array_fill(array, &seven, user, error));
+      if (asks) ASSERT_OK(cai_stream_synchronize(user, error));
       MUST(gpu().cuStreamBeginCapture_v2(arrays, mode));
       array.reset();
       memory.reset();
       MUST(gpu().cuStreamDestroy_v2(own));
       if (asks) ASSERT_OK(cai_drain(0, nullptr, error));
+      if (asks) ASSERT_OK(cai_pending_flush(gpu0, error));
       Handle graph = nullptr;
       MUST(gpu().cuStreamEndCapture(arrays, &graph));
       MUST(gpu().cuGraphDestroy(graph));

@@ -687,6 +687,10 @@ TEST_F(FailingEnds, WaitForNoContextBesideACapture) {
   const With with(primary[0]);
   Owned array(describe(memory).data, CAI_STREAM_STREAM, cai_stream_value(stream));
   EXPECT_EQ(end_use({array}, cai_stream_value(stream)), CAI_OK);
+  cai_stream *anothers = nullptr;  // a 2, about which only its own thread could ask
+  std::thread([&] {
+    EXPECT_EQ(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &anothers, nullptr), CAI_OK);
+  }).join();
   begin_capture(stream);
   array.release();
   std::int64_t left = -1;
@@ -696,6 +700,7 @@ TEST_F(FailingEnds, WaitForNoContextBesideACapture) {
   EXPECT_FALSE(array.ended());
   ASSERT_OK(cai_drain(1, &left, error));
   EXPECT_EQ(left, 0);
+  cai_stream_release(anothers);
 }
 
 // It is left, even if the driver does not say which context that is; what needs no such wait ends.

@@ -335,6 +335,8 @@ TEST_F(Likes, OfOtherTypesAreNoPlaceForACopy) {
   is_refused([](Like &it) { it.fields[0].dtype.byteorder = '>'; });
   is_refused([](Like &it) { it.fields[0].dtype.kind = 'i'; });
   is_refused([](Like &it) { it.nested[0].dtype.byteorder = '<'; });
+  static constexpr std::int64_t column[] = {3, 1};
+  is_refused([](Like &it) { it.nested[0].ndim = 2, it.nested[0].shape = column; });
   is_refused([](Like &it) {
     it.nested[0].dtype.itemsize = 6;
     it.nested[0].dtype.kind = 'V';

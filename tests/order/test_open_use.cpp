@@ -849,7 +849,8 @@ TEST_F(OpenUse, AbandonedOnAStreamThatHasGoneStaysUntilDrained) {
 TEST_F(OpenUse, AForkThatCannotBeJoinedBackIsReported) {
   constexpr std::int32_t fails = 999, unjoined = 904;
   const cai_use_options forks = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
-  for (const char *const function : {"", "cuEventRecord", "cuStreamWaitEvent"}) {
+  for (const char *const function :
+       {"", "cuEventRecord", "cuStreamWaitEvent", "cuStreamGetCaptureInfo"}) {
     SCOPED_TRACE(function);
     const bool is_joined = !*function;
     const Failures failures;
@@ -871,6 +872,23 @@ TEST_F(OpenUse, AForkThatCannotBeJoinedBackIsReported) {
     array.release();
     drain_until_ended(array);
   }
+}
+
+// The stream stays one on which work may be pending.
+TEST_F(OpenUse, AnEventThatIsNotPublishedCoversNothing) {
+  const std::uint64_t own = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  ASSERT_EQ(begin({array}, own), CAI_OK) << error.message;
+  Gate gate(own);
+  ASSERT_EQ(end(), CAI_OK) << error.message;
+  MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  cai_array *view = nullptr;
+  EXPECT_EQ(cai_array_publish_event(array, own, &view, &error), CAI_ERR_CUDA);
+  array.release();
+  static_cast<void>(left_after_drain());
+  EXPECT_FALSE(array.ended());
+  gate.open();
+  drain_until_ended(array);
 }
 
 // Whether the host may wait depends on what is captured: it has not waited if the driver does not
