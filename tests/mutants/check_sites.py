@@ -86,16 +86,6 @@ NEEDLESS = [
     ),
     (
         "cuEventRecord",
-        ["uses.keep_marked(session, 0, order::Uses::Owner::held)", "cai_owner_pending(&memory"],
-        "what is pending on the memory's own streams was kept just before",
-    ),
-    (
-        "cuEventRecord cuStreamWaitEvent",
-        ["cai_use_end(&use, &problem)", "give_back_now(memory, memory.ordered ?"],
-        "memory of somebody's array whose end was put off is in use no more",
-    ),
-    (
-        "cuEventRecord",
         [CAPTURED, "Edge::within", "finish(use, false"],
         "a stream that has joined, and failed after that, has nothing in the graph to be joined",
     ),
@@ -116,6 +106,16 @@ SELDOM = [
         "cuEventRecord",
         ["if (memory.free_stream.stream.get()) keep_streams_of_copies("],
         "memory with views cannot be put in order as it is freed",
+    ),
+    (
+        "cuEventRecord",
+        ["uses.keep_marked(session, 0, order::Uses::Owner::held)", "cai_owner_pending(&memory"],
+        "what is pending on the memory's own streams was kept just before, or as they were left",
+    ),
+    (
+        "cuEventRecord cuStreamQuery",
+        ["leave_own_streams(memory);"],
+        "memory of somebody's array has work pending on its own stream as a capture puts off its end",
     ),
 ]
 # Places that no explorer reaches, by their code.
