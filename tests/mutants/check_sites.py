@@ -115,7 +115,7 @@ SELDOM = [
     (
         "cuEventRecord cuStreamQuery",
         ["leave_own_streams(memory);"],
-        "memory of somebody's array has work pending on its own stream as a capture puts off its end",
+        "work is pending on the own stream of memory whose end a capture puts off",
     ),
 ]
 # Places that no explorer reaches, by their code.
