@@ -598,57 +598,58 @@ TEST_F(ResetsOfContexts, LoseNoEventsOfAnotherGpu) {
   EXPECT_LT(objects("CUevent"), before + 100);
 }
 
-// Whoever has a tensor, or a view whose dict was written, may let it go after the stream has.
-TEST_F(ResetsOfContexts, DestroyTheStreamsOfTensorsAndDicts) {
-  alignas(8) unsigned char storage[1024];
-  for (const bool is_dict : {false, true}) {
-    const OwnStream own = make_stream(gpu0), consumer = make_stream(gpu0);
-    const std::uint64_t target = cai_stream_value(consumer);
-    OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size, own);
-    OwnArray array = array_of(memory, {size});
-    cai_array *view = nullptr;
-    DLManagedTensorVersioned *tensor = nullptr;
-    if (is_dict) {
-      ASSERT_OK(cai_array_publish(array, nullptr, 0, target, &view, error));
-      cai_interface dict{};
-      dict.struct_size = sizeof dict;
-      ASSERT_OK(cai_interface_write(view, 3, storage, sizeof storage, &dict, error));
-    } else {
-      ASSERT_OK(cai_dlpack_write(array, target, &tensor, error));
+// What says a stream to a consumer: a view whose dict was written, or a tensor.
+class Told {
+ public:
+  Told(const cai_array *array, std::uint64_t stream, bool by_dict) {
+    if (!by_dict) {
+      MUST(cai_dlpack_write(array, stream, &tensor_, nullptr));
+      return;
     }
+    alignas(8) unsigned char storage[1024];
+    cai_interface dict{};
+    dict.struct_size = sizeof dict;
+    MUST(cai_array_publish(array, nullptr, 0, stream, &view_, nullptr));
+    MUST(cai_interface_write(view_, 3, storage, sizeof storage, &dict, nullptr));
+  }
+  void let_go() const {
+    if (view_) cai_array_release(view_);
+    if (tensor_) tensor_->deleter(tensor_);
+  }
+
+ private:
+  cai_array *view_ = nullptr;
+  DLManagedTensorVersioned *tensor_ = nullptr;
+};
+
+// Whoever was told a stream may let the array go after the stream has gone.
+TEST_F(ResetsOfContexts, DestroyTheStreamsOfTensorsAndDicts) {
+  for (const bool by_dict : {false, true}) {
+    const OwnStream own = make_stream(gpu0), consumer = make_stream(gpu0);
+    const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size, own);
+    const OwnArray array = array_of(memory, {size});
+    const Told told(array, cai_stream_value(consumer), by_dict);
     reset(0);
-    if (view) cai_array_release(view);
-    if (tensor) tensor->deleter(tensor);
+    told.let_go();
   }
 }
 
 // The same without a reset, of memory that was freed and still waits for the host: what is pending
-// on the view's stream is kept by its release, after which the program may destroy the stream.
+// on the consumer's stream is kept then, after which the program may destroy the stream.
 TEST_F(ResetsOfContexts, AreNotWhatFreesMemoryWithViews) {
-  alignas(8) unsigned char storage[1024];
-  for (const bool is_dict : {false, true}) {
+  for (const bool by_dict : {false, true}) {
     Slow slow(true);
     const OwnStream own = make_stream(gpu0);
     const With with(primary[0]);
     Handle consumer = nullptr;
     MUST(gpu().cuStreamCreate(&consumer, non_blocking));
-    OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size, own);
-    OwnArray array = array_of(memory, {size});
-    cai_array *view = nullptr;
-    DLManagedTensorVersioned *tensor = nullptr;
-    if (is_dict) {
-      ASSERT_OK(cai_array_publish(array, nullptr, 0, value(consumer), &view, error));
-      cai_interface dict{};
-      dict.struct_size = sizeof dict;
-      ASSERT_OK(cai_interface_write(view, 3, storage, sizeof storage, &dict, error));
-    } else {
-      ASSERT_OK(cai_dlpack_write(array, value(consumer), &tensor, error));
-    }
+    const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size, own);
+    const OwnArray array = array_of(memory, {size});
+    const Told told(array, value(consumer), by_dict);
     MUST(gpu().cuMemsetD8Async(array->data, 7, size, consumer));
     ASSERT_OK(cai_memory_record(memory, slow, error));
     ASSERT_OK(cai_memory_free(memory, error));
-    if (view) cai_array_release(view);
-    if (tensor) tensor->deleter(tensor);
+    told.let_go();
     MUST(gpu().cuStreamDestroy_v2(consumer));
     slow.let_go();
     ASSERT_OK(cai_stream_synchronize(slow, error));

@@ -150,7 +150,8 @@ _importing = _thread.RLock()
 
 
 def _before_fork():
-    _importing.acquire(timeout=1)  # that thread may wait for what the forking thread has
+    # Not forever: that thread may wait for what the forking thread has.
+    _importing.acquire(timeout=60)
 
 
 def _after_fork():

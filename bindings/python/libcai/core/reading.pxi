@@ -352,8 +352,8 @@ def asarray(obj, /, *, bint strict=False, route=None):
     ----------
     obj : object
         As above; an `Array` is returned unchanged. NumPy's scalars, and its masked arrays that have
-        a mask, are refused: their dict points to a temporary, or omits the mask. PyTorch tensors that require grad, or
-        whose conjugation or sign is not in memory, are refused, too.
+        a mask, are refused: their dict points to a temporary, or omits the mask. PyTorch tensors
+        that require grad, or whose conjugation or sign is not in memory, are refused, too.
     strict : bool
         Accept only a dict that follows the text of version 3 to the letter; otherwise every dict
         whose meaning is certain, such as versions 0 to 2, or a list for a tuple.

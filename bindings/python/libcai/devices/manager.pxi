@@ -46,10 +46,9 @@ cdef class MemoryManager:
 
     ``memalloc(size, align, kind, stream)``
         Returns an address, or ``(address, host address or 0, size)``; an answer that is refused is
-        an exception, and is not freed. Raises MemoryError if memory
-        is short: libcai then runs the pending frees and calls it once more; if there is an
-        upstream manager, only if something was pending. Raises NotImplementedError for a kind that
-        it does not have.
+        an exception, and is not freed. Raises MemoryError if memory is short: libcai then runs the
+        pending frees and calls it once more; if there is an upstream manager, only if something was
+        pending. Raises NotImplementedError for a kind that it does not have.
     ``memfree(address, size, kind, stream)``
         Frees a block, in the order of the stream, without waiting for the device. A `CudaError`
         with the status of a capture (-12), as `free` of an upstream manager raises it, means that a

@@ -343,9 +343,9 @@ def copy(array, to=None, *, stream=None):
         What `asarray` takes, of any strides.
     to : object, optional
         The destination: of the same shape and type (names of fields may differ, and bytes without
-        fields may be any), not read-only, not overlapping. Default: a new
-        `Array` on the same device, as `to` makes one. A mask is copied, too, to a mask of the same
-        type, which `to` must then have. If only `to` has a mask, it is set to true.
+        fields may be any), not read-only, not overlapping. Default: a new `Array` on the same
+        device, as `to` makes one. A mask is copied, too, to a mask of the same type, which `to`
+        must then have. If only `to` has a mask, it is set to true.
     stream : Stream or object, optional
         A stream of the device of either array. Default: the thread's current stream of `to`'s
         device, or of `array`'s if `to` is on the host.
