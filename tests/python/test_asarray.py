@@ -314,7 +314,7 @@ class Either(ctypes.Union):
 
 @pytest.mark.parametrize("kind", [Packed, Either])
 def test_structures_and_unions_of_ctypes(kind):
-    """A union of ctypes does; a packed structure did so before Python 3.12."""
+    """A union calls itself bytes; so did a packed structure before Python 3.12."""
     given = (kind * 2)()
     said = "T{<f:a:<f:b:}" if kind is Packed and sys.version_info >= (3, 12) else "B"
     assert memoryview(given).format == said
