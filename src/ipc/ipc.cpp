@@ -249,7 +249,7 @@ void require_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t open
 
 // Uses memory of another process in place, on a device that can access it.
 memory::HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device device,
-                               cai_device owner, device::HeldStream stream) {
+                               device::HeldStream stream) {
   memory::HeldMemory memory = memory::new_memory(device, CAI_KIND_DEFAULT);
   memory::note_device(*memory);
   cai_memory_info &facts = memory->facts;
@@ -270,10 +270,8 @@ memory::HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_dev
     const device::Primary primary = device::primary(session, device.id);
     MappingKey key{handle.kind, device.id, handle.process, handle.process_start, handle.pool, {}};
     std::memcpy(key.data, handle.data, sizeof key.data);
-    driver::CUdevice owner_handle = 0;
-    driver::call(session.cu.cuDeviceGet, &owner_handle, owner.id);
     session.in(primary.context, [&] {
-      memory->context = open_mapping(session, key, fd, owner_handle, primary.epoch);
+      memory->context = open_mapping(session, key, fd, primary.epoch);
       memory->give_back = close_mapped;
     });
     const Mapping &mapping = *static_cast<const Mapping *>(memory->context);
@@ -308,7 +306,7 @@ HeldArray bytes_of(cai_memory &memory) {
 memory::HeldMemory open_staged(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                                cai_device owner, const device::HeldStream &stream) {
   transfer::require_not_capturing(*stream.get(), "each launch would copy what is closed then");
-  const memory::HeldMemory source = open_direct(handle, fd, owner, owner, {});
+  const memory::HeldMemory source = open_direct(handle, fd, owner, {});
   cai_request request{};
   request.struct_size = sizeof request;
   request.kind = CAI_KIND_DEFAULT;
@@ -334,9 +332,8 @@ memory::HeldMemory open(const cai_ipc_handle &handle, int32_t fd, cai_device dev
     throw Failure(CAI_ERR_DEVICE, {}, "%s cannot access memory of %s: pass CAI_OPEN_STAGED",
                   device::Text(device).text, device::Text(owner).text);
   }
-  return how == CAI_OPEN_STAGED || !reaches
-             ? open_staged(handle, fd, device, owner, stream)
-             : open_direct(handle, fd, device, owner, std::move(stream));
+  return how == CAI_OPEN_STAGED || !reaches ? open_staged(handle, fd, device, owner, stream)
+                                            : open_direct(handle, fd, device, std::move(stream));
 }
 
 }  // namespace

@@ -61,18 +61,19 @@ std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingK
   return nullptr;
 }
 
-// Lets a device access memory imported from a pool of another device.
-void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device,
-             driver::CUdevice owner) {
-  driver::CUdevice user = 0;
-  driver::call(cu.cuDeviceGet, &user, device);
-  if (user == owner) return;
-  const driver::CUmemAccessDesc access{{driver::location_device, user}, driver::access_read_write};
+// Lets a device access memory imported from a pool, which may be another device's: the driver knows
+// whose it is, and the handle may say anything.
+void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device) {
+  driver::CUmemAccessDesc access{{driver::location_device, 0}, 0};
+  driver::call(cu.cuDeviceGet, &access.location.id, device);
+  driver::call(cu.cuMemPoolGetAccess, &access.flags, pool.handle, &access.location);
+  if (access.flags == driver::access_read_write) return;
+  access.flags = driver::access_read_write;
   driver::call(cu.cuMemPoolSetAccess, pool.handle, &access, std::size_t{1});
 }
 
 std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const MappingKey &key,
-                                          int32_t fd, driver::CUdevice owner) {
+                                          int32_t fd) {
   auto made = std::make_unique<ImportedPool>(
       ImportedPool{key.process, key.process_start, key.pool, key.device, nullptr});
   void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
@@ -85,7 +86,7 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
                   "fd %d is of no memory pool that can be imported: %s", fd, error.message);
   }
   std::shared_ptr<ImportedPool> pool(made.release(), destroy_pool);
-  let_use(cu, *pool, key.device, owner);
+  let_use(cu, *pool, key.device);
   return pool;
 }
 
@@ -108,8 +109,7 @@ uint64_t mapped_after(const driver::Driver &cu, driver::CUdeviceptr address) {
 
 }  // namespace
 
-Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
-                      driver::CUdevice owner, uint64_t epoch) {
+Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd, uint64_t epoch) {
   session.use_relaxed_mode();
   Mappings &known = mappings();
   const std::lock_guard lock(known.mutex);
@@ -127,12 +127,12 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
                  driver::ipc_lazy_peer_access);
   } else {
     made->pool = find_pool(known, key);
-    if (!made->pool) made->pool = import_pool(session.cu, key, fd, owner);
+    if (!made->pool) made->pool = import_pool(session.cu, key, fd);
     driver::CUmemPoolPtrExportData data;
     std::memcpy(data.reserved, key.data, sizeof data.reserved);
     driver::call(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
     if (Mapping *const mapping = find_imported(known, made->address)) {
-      let_use(session.cu, *mapping->pool, key.device, owner);
+      let_use(session.cu, *mapping->pool, key.device);
       ++mapping->shares;
       return mapping;
     }

@@ -20,9 +20,8 @@ struct MappingKey {
 struct Mapping;
 
 // Maps an allocation for a GPU, whose primary context is current, or shares an existing mapping.
-// `owner` is the GPU that has the memory. Throws on failure.
-Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
-                      driver::CUdevice owner, uint64_t epoch);
+// Throws on failure.
+Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd, uint64_t epoch);
 
 // Where the allocation begins, and how many of its bytes are mapped.
 uint64_t address_of(const Mapping &mapping) noexcept;

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 namespace {
 
-constexpr cai_device gpu0{CAI_DEVICE_CUDA, 0};
+constexpr cai_device gpu0{CAI_DEVICE_CUDA, 0}, gpu1{CAI_DEVICE_CUDA, 1};
 constexpr std::uint64_t memory_size = 4096;
 constexpr cai_dtype bytes_type{'u', '|', 0, 0, 1, 0};
 
@@ -113,9 +113,18 @@ void forge(fuzz::Input &input, cai_ipc_handle &handle, int &fd, cai_device &devi
     case 7:
       handle.process = static_cast<std::uint64_t>(input.below(2) ? getpid() : getppid());
       break;
-    case 8:
-      handle.uuid[input.below(16)] ^= input.byte();
+    case 8: {
+      const unsigned at = input.byte();
+      if (at < 200) {
+        handle.uuid[at % 16] ^= input.byte();
+        break;
+      }
+      cai_device_info other{};
+      other.struct_size = sizeof other;
+      MUST(cai_device_describe(gpu1, &other, nullptr));
+      std::memcpy(handle.uuid, other.uuid, sizeof other.uuid);
       break;
+    }
     case 9:
       handle.data[input.below(64)] ^= input.byte();
       break;
@@ -136,12 +145,18 @@ void forge(fuzz::Input &input, cai_ipc_handle &handle, int &fd, cai_device &devi
   }
 }
 
+// A handle that names the other GPU is opened all the same: whose the memory is the driver knows.
+bool is_a_gpu(const std::uint8_t (&uuid)[16]) {
+  cai_device found{};
+  return cai_device_find(uuid, &found, nullptr) == CAI_OK;
+}
+
 Faults faults_of(const cai_ipc_handle &handle, const Shared &from, int fd, cai_device device,
                  std::uint32_t how) {
   const cai_ipc_handle &good = from.handle;
   Faults found;
-  found.device = device.type != CAI_DEVICE_CUDA || device.id < 0 || device.id > 1 ||
-                 std::memcmp(handle.uuid, good.uuid, sizeof good.uuid);
+  found.device =
+      device.type != CAI_DEVICE_CUDA || device.id < 0 || device.id > 1 || !is_a_gpu(handle.uuid);
   found.value = device.type != CAI_DEVICE_CUDA || device.id < 0 || how < CAI_OPEN_DIRECT ||
                 how > CAI_OPEN_AUTO || handle.struct_size < sizeof handle ||
                 handle.kind < CAI_IPC_LEGACY || handle.kind > CAI_IPC_POOL || handle.size == 0 ||
@@ -189,7 +204,7 @@ void require_bytes(cai_memory *memory, const cai_ipc_handle &handle) {
 }
 
 void require_nothing_out() {
-  for (const cai_device device : {gpu0, cai_device{CAI_DEVICE_CUDA, 1}}) {
+  for (const cai_device device : {gpu0, gpu1}) {
     cai_usage usage{};
     usage.struct_size = sizeof usage;
     MUST(cai_memory_usage(device, &usage, nullptr));

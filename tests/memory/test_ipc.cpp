@@ -468,6 +468,26 @@ TEST_F(Ipc, WhatLeavesTheMappingIsRefused) {
   }
 }
 
+// Whose the memory is only the driver knows: what the handle says of it costs nobody the access.
+TEST_F(Ipc, AHandleMayNameAnotherGpu) {
+  cai_device_info there{};
+  there.struct_size = sizeof there;
+  ASSERT_OK(cai_device_describe(gpu1, &there, error));
+  for (const Ask ask : {Ask::legacy, Ask::pool}) {
+    for (const cai_device device : {gpu0, gpu1}) {
+      Other other;
+      const Shared shared = other.shared(ask);
+      Shared forged = shared;
+      std::memcpy(forged.handle.uuid, there.uuid, sizeof there.uuid);
+      for (const std::uint32_t how : {CAI_OPEN_DIRECT, CAI_OPEN_STAGED, CAI_OPEN_AUTO}) {
+        const OwnMemory memory = open(other, forged, device, how);
+        EXPECT_EQ(item(memory, size - 1), shared.byte);
+        EXPECT_EQ(item(open(other, shared, device, how), size - 1), shared.byte);
+      }
+    }
+  }
+}
+
 TEST_F(Ipc, DevicesAreKnownByIdentity) {
   Other other("1,0");
   const Shared shared = other.shared(Ask::legacy);  // on its GPU 0, which is 1 here

@@ -2,6 +2,8 @@
 // Memory of another process: who opens it, and what that process does meanwhile.
 #include <unistd.h>
 
+#include <cstring>
+
 #include "../wide/driver.hpp"
 #include "must.h"
 #include "world.hpp"
@@ -41,6 +43,13 @@ constexpr Forgery forgeries[] = {
     {[](auto &it, auto, auto) { ++it.process_start; }, CAI_ERR_STATE, Forgery::found},
     {[](auto &it, auto, auto) { it.uuid[3] ^= 1; }, CAI_ERR_DEVICE, Forgery::found},
 };
+
+void name(cai_device owner, cai_ipc_handle &it) {
+  cai_device_info info{};
+  info.struct_size = sizeof info;
+  MUST(cai_device_describe(owner, &info, nullptr));
+  std::memcpy(it.uuid, info.uuid, sizeof info.uuid);
+}
 
 }  // namespace
 
@@ -140,7 +149,9 @@ World::Opening World::opening_of(const Step &step, const Offer &offer) const {
   it.how = 1 + step[2] % 3;
   it.on_gpu = gpu(step[2] / 3);
   it.device = step[4] % 64 == 63 ? cpu : it.on_gpu;
-  const Manager *const opener = installed(it.is_staged() ? gpus[lent.gpu] : it.on_gpu);
+  const bool names_other = count_of_gpus_ == 2 && step[4] % 16 == 6;
+  const cai_device named = gpus[names_other ? 1 - lent.gpu : lent.gpu];
+  const Manager *const opener = installed(it.is_staged() ? named : it.on_gpu);
   it.judge = opener ? opener->judge : nullptr;
   if (lent.is_freed) it.expected = CAI_ERR_CUDA;
   if (it.judge && lent.is_of_pool) it.expected = CAI_ERR_UNSUPPORTED;
@@ -153,6 +164,9 @@ World::Opening World::opening_of(const Step &step, const Offer &offer) const {
     // Within the memory that it names a handle may say what it likes.
     it.handle.offset = it.start = 0;
     it.handle.size = it.stop = lent.bytes->size();
+  } else if (names_other) {
+    // The driver knows whose the memory is.
+    name(named, it.handle);
   }
   if (forgery.when == Forgery::opened) it.expected = forgery.expected;
   if (step[3] % 2) it.on = stream_or_dead(it.on_gpu, step[3] / 2);
