@@ -116,6 +116,9 @@ void make_root(fuzz::Input &input, const char *typestr, const Shape &shape, Root
 // Takes these indices of each axis, in order.
 Model taken(const Model &from, const std::vector<Shape> &picks) {
   Model made;
+  // Or the other axes of nothing would be as long as they like.
+  for (const Shape &pick : picks)
+    if (pick.empty()) return made;
   std::vector<std::int64_t> flat{0};
   for (std::size_t axis = 0; axis < picks.size(); ++axis) {
     std::vector<std::int64_t> next;
